@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pennyweight.api.models import ask as ask
     from pennyweight.api.plan import plan as plan
     from pennyweight.api.report import report as report
+    from pennyweight.api.review import agreement as agreement
     from pennyweight.api.run import Until as Until
     from pennyweight.api.run import resume as resume
     from pennyweight.api.run import resume_async as resume_async
@@ -55,6 +56,7 @@ _PUBLIC = {
     "Suite": "pennyweight.suite.definition",
     "Until": "pennyweight.api.run",
     "Watcher": "pennyweight.api.watching",
+    "agreement": "pennyweight.api.review",
     "ask": "pennyweight.api.models",
     "assert_that": "pennyweight.api.assertions",
     "check": "pennyweight.checks.declaration",

@@ -294,7 +294,13 @@ COLUMNS = tuple(column for column in _DECLARED if column.origin != "run")
 STORED = tuple(column for column in _DECLARED if column.origin != "input")
 """The columns of the store's record table, in the table's order."""
 
-EXPORTED = frozenset(column.name for column in _DECLARED if column.origin == "run")
+PERSON, PERSON_NOTES = "person_verdict", "person_notes"
+"""What people say about a record in an export: their verdict, and their notes with names."""
+
+EXPORTED = frozenset(column.name for column in _DECLARED if column.origin == "run") | {
+    PERSON,
+    PERSON_NOTES,
+}
 """The columns that only the export of a run has. No metric reads them."""
 
 BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}

@@ -103,6 +103,8 @@ def test_nothing_executes_and_nothing_breaks(hostile, open_page, width):
             *(f"{one}&view=raw" for one in addresses[::3]),
             *(one.replace("/record?", "/task?") for one in addresses[::3]),
             *(one.replace("/record?", "/step?") + "&n=1" for one in addresses[::5]),
+            *(f"{at}/review?as={query}&at={n}" for n in (1, 2, 7)),
+            f"{at}/review?as={query}&at=end",
         ]
         for address in addresses:
             page.goto(address)

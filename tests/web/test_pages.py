@@ -22,6 +22,8 @@ def places(run):
         "record": f"/runs/{run}/record?key={key}",
         "raw": f"/runs/{run}/record?key={key}&view=raw",
         "replies": f"/runs/{run}/task?key={key}",
+        "review": f"/runs/{run}/review",
+        "queue": f"/runs/{run}/review?as=Ada&size=3",
         "compare": f"/compare?run={run}",
         "task": f"/compare/task?a={side}&b={other}&task=steps",
         "gates": f"/gates?run={run}",

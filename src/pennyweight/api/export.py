@@ -21,10 +21,12 @@ from pennyweight.define import Measure, add_measures, dtype, measure_passes, nee
 from pennyweight.errors import InputError, UsageError
 from pennyweight.exports.export_format import ExportedRun
 from pennyweight.exports.registry import format_named
-from pennyweight.record import BY_NAME
+from pennyweight.record import BY_NAME, KEY_IN_RUN, PERSON, PERSON_NOTES
 from pennyweight.render.plain import csv_table
 from pennyweight.scoring.estimates import Estimate
+from pennyweight.scoring.labelled import Label, label_frame
 from pennyweight.scoring.selection import refuse_empty, selects
+from pennyweight.store.remarks import record_verdicts
 from pennyweight.store.store import Store
 from pennyweight.stored_runs.source import RunSource
 from pennyweight.text.matching import MatchRule
@@ -67,8 +69,9 @@ def export(
     kind = path.suffix if path else ".jsonl"
     if kind not in {".jsonl", ".csv", ".parquet"}:
         raise UsageError(f"-o {path}: the name must end in .jsonl, .csv or .parquet.")
+    said = _said(found)
     frames: Iterator[pl.DataFrame] = (
-        _with_answers(frame, found) for frame in _selected(found, where or {})
+        _with_people(_with_answers(frame, found), said) for frame in _selected(found, where or {})
     )
     if judgments:
         judged = found.store.judgments(found.run_id)
@@ -191,6 +194,30 @@ def _with_answers(frame: pl.DataFrame, source: RunSource) -> pl.DataFrame:
     table = _measured(frame, needed_measures(names), options)
     table = table.select(*dict.fromkeys([*frame.columns, *names]))
     return table.with_columns(matched_by=pl.lit(loose)) if loose else table
+
+
+def _said(source: RunSource) -> pl.DataFrame | None:
+    """Return what people say about the records of a run; None if nobody said anything."""
+    verdicts = record_verdicts(source.store, source.run_id)
+    if not verdicts:
+        return None
+    labels = [Label(tuple(one.key[1:]), one.who, one.verdict, one.draw) for one in verdicts]
+    notes: dict[tuple[Any, ...], str] = {}
+    for one in verdicts:
+        text = f"{one.who}: {one.verdict}" + (f" ({one.note})" if one.note else "")
+        notes[one.key[1:]] = "; ".join(filter(None, (notes.get(one.key[1:]), text)))
+    frame = label_frame(labels)
+    words = pl.col("label").replace_strict({1.0: "right", 0.0: "wrong"}, default="unsure")
+    named = pl.Series(PERSON_NOTES, [notes[key] for key in frame.select(KEY_IN_RUN).rows()])
+    return frame.with_columns(words.alias(PERSON), named).drop("label", "drawn")
+
+
+def _with_people(frame: pl.DataFrame, said: pl.DataFrame | None) -> pl.DataFrame:
+    """Add people's verdicts and notes."""
+    if said is None:
+        return frame
+    kinds = {name: frame.schema[name] for name in KEY_IN_RUN}
+    return frame.join(said.cast(kinds), on=KEY_IN_RUN, how="left", maintain_order="left")  # type: ignore[arg-type]
 
 
 @contextmanager

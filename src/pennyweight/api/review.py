@@ -1,11 +1,18 @@
-"""Collect the verdicts of a person on what a suite leaves to people (`human` checks)."""
+"""Verdicts by people: what a suite leaves to them (`human` checks), and labels of records."""
 
 from __future__ import annotations
 
 from pennyweight.api.sources import open_store
-from pennyweight.errors import UsageError
+from pennyweight.errors import NotFoundError, UsageError
+from pennyweight.record import AttemptKey
+from pennyweight.scoring.labelled import LabelledRun
+from pennyweight.store.remarks import record_verdicts
 from pennyweight.store.store import Store
+from pennyweight.stored_runs.review_queue import DRAWS as DRAWS  # noqa: PLC0414 - skins use it
+from pennyweight.stored_runs.review_queue import Draw, drawn_records, run_labels
 from pennyweight.stored_runs.reviews import ReviewQuestion, review_questions
+
+MAX_QUEUE = 100_000
 
 
 def questions(
@@ -16,3 +23,70 @@ def questions(
         raise UsageError("--as needs a name.")
     at = open_store(store)
     return list(review_questions(at.find(run), at, reviewer.strip(), again=again))
+
+
+def leaves_questions(run: str, store: Store) -> bool:
+    """Whether the suite of a run leaves a question to people."""
+    found = review_questions(store.find(run), store, "", again=True)
+    return next(iter(found), None) is not None
+
+
+def answer(
+    key: AttemptKey, mark: str, *, reviewer: str, holds: bool, note: str = "", store: Store
+) -> None:
+    """Store a person's answer to a question about a record; `mark` identifies the question."""
+    if not reviewer.strip():
+        raise UsageError("An answer needs the name of the person who gives it.")
+    run, tasks = store.find(key.run), frozenset({key.task_id})
+    for one in review_questions(run, store, reviewer.strip(), again=True, tasks=tasks):
+        if AttemptKey.of(one.record) == key and one.behaviour.mark == mark:
+            one.answer(store, holds=holds, note=note)
+            return
+    raise NotFoundError("The suite does not ask this question about this record.")
+
+
+def newest(run: str, store: Store) -> str:
+    """Return what changes whenever a person labels a record of a run; empty without labels."""
+    said = record_verdicts(store, run)
+    return f"{len(said)} {max(one.at for one in said)}" if said else ""
+
+
+def review_queue(
+    run: str = "latest",
+    *,
+    draw: Draw = "random",
+    size: int = 50,
+    seed: int = 0,
+    store: str | Store | None = None,
+) -> list[AttemptKey]:
+    """Draw records of a run for people to label, at random or by disagreement.
+
+    The same seed draws the same records, and a larger size continues the same order.
+    """
+    if draw not in DRAWS:
+        raise UsageError(f"A queue is drawn by {' or '.join(DRAWS)}, not by {str(draw)[:40]!r}.")
+    if not 1 <= size <= MAX_QUEUE:
+        raise UsageError(f"A queue has 1 to {MAX_QUEUE:,} records, not {size:,}.")
+    at = open_store(store)
+    return drawn_records(at.find(run), at, draw=draw, seed=seed, size=size)
+
+
+def answered(run: str, reviewer: str, store: Store) -> dict[AttemptKey, str]:
+    """Return the verdict of a person on each record that they labelled."""
+    said = record_verdicts(store, run)
+    return {one.key: one.verdict for one in said if one.who == reviewer}
+
+
+def agreement(
+    run: str = "latest", *, confidence: float = 0.95, store: str | Store | None = None
+) -> LabelledRun:
+    """Compare people's verdicts on the records of a run with the automatic ones.
+
+    The result has the share of equal verdicts and Cohen's kappa with intervals. Where records were
+    drawn at random, it also has each side's metric as people would have decided it: the automatic
+    one over all records, corrected by the labelled ones (prediction-powered inference).
+    """
+    if not 0 < confidence < 1:
+        raise UsageError(f"The confidence is {confidence:g}; it must be between 0 and 1.")
+    at = open_store(store)
+    return run_labels(at.find(run), at, confidence=confidence)

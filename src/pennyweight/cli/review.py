@@ -3,39 +3,76 @@
 from __future__ import annotations
 
 import getpass
+import json
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pennyweight.cli.options import store_option
+from pennyweight.cli.options import option, store_option
 from pennyweight.text.format import plural
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
+    from pennyweight.api.pages.run_list import Store
     from pennyweight.stored_runs.reviews import ReviewQuestion
 
 ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
+LABELS = {"r": "right", "w": "wrong", "u": "unsure"}
+EPILOG = """\b
+Examples:
+  pennyweight review latest
+  pennyweight review latest --queue random --size 100 --blind
+  pennyweight review latest --agreement
+"""
 
 
-@click.command("review", epilog="Example: pennyweight review latest")
+@click.command("review", epilog=EPILOG)
 @click.argument("run", default="latest")
 @click.option("--as", "who", metavar="NAME", help="Reviewer (default: your login name).")
 @click.option("--again", is_flag=True, help="Also ask what you have already answered.")
+@option("--queue", "Label records: random, or disagreement.", "DRAW")
+@option("--size", "Records in the queue.", "N", type=int, default=50, show_default=True)
+@option("--seed", "Random seed of the queue.", "N", type=int, default=0, show_default=True)
+@option("--blind", "Hide who answered and the automatic verdict.", is_flag=True)
+@option("--agreement", "Print how people's and automatic verdicts agree.", is_flag=True)
+@click.option("--format", type=click.Choice(["text", "json"]), default="text", hidden=True)
 @store_option
-def command(run: str, who: str | None, again: bool, store: str | None) -> None:
-    """Answer the questions that the suite of a RUN leaves to a person.
+def command(
+    run: str,
+    who: str | None,
+    again: bool,
+    queue: str | None,
+    size: int,
+    seed: int,
+    blind: bool,
+    agreement: bool,
+    format: str,
+    store: str | None,
+) -> None:
+    """Answer what the suite of a RUN leaves to a person, or label its records.
 
-    These are its 'human' checks. Each question shows the attempt. Answer y, n,
-    s (skip) or q (quit), and add a note if you like. Answers are stored with
-    your name and the time, and count at once: 'pennyweight score' shows the new
-    scores.
+    Without --queue, the questions are its 'human' checks. Each shows the
+    attempt. Answer y, n, s (skip) or q (quit), and add a note if you like.
+    Answers are stored with your name and the time, and count at once:
+    'pennyweight score' shows the new scores.
+
+    With --queue, you are shown records drawn from the run. Answer r (right), w
+    (wrong), u (unsure), s or q. --agreement compares these labels with the
+    automatic verdicts and corrects the metrics by them.
     """
     from pennyweight.api.review import questions
     from pennyweight.api.sources import open_store
 
     at = open_store(store)
     click.get_current_context().call_on_close(at.close)
+    if agreement:
+        _print_agreement(run, at, format)
+        return
+    if queue is not None:
+        _label(run, at, who or getpass.getuser(), (queue, size, seed), again=again, blind=blind)
+        return
     asked = questions(run, reviewer=who or getpass.getuser(), again=again, store=at)
     if not asked:
         click.echo("There is nothing to review: no check of this run waits for you.", err=True)
@@ -59,6 +96,67 @@ def command(run: str, who: str | None, again: bool, store: str | None) -> None:
     click.echo(f"{text}{rest}", err=True)
     if ended:
         raise click.exceptions.Exit(130)
+
+
+def _print_agreement(run: str, at: Store, format: str) -> None:
+    from pennyweight.api.review import agreement
+    from pennyweight.render.page.people import people_lines
+
+    found = agreement(run, store=at)
+    if format == "json":
+        click.echo(json.dumps(found.to_dict(), allow_nan=False))
+        return
+    for line in people_lines(found):
+        click.echo(clean(line))
+
+
+def _label(
+    run: str, at: Store, who: str, drawn: tuple[Any, int, int], *, again: bool, blind: bool
+) -> None:
+    """Show the records of a queue one by one, and store what the person says."""
+    from pennyweight.api.pages.records import remark_on_record, row
+    from pennyweight.api.review import answered, review_queue
+
+    draw, size, seed = drawn
+    keys = review_queue(run, draw=draw, size=size, seed=seed, store=at)
+    if not keys:
+        click.echo("There are no records to label yet.", err=True)
+        return
+    id_ = keys[0].run
+    before = {} if again else answered(id_, who, at)
+    stored, done = 0, sum(key in before for key in keys)
+    for number, key in enumerate(keys, 1):
+        if key in before:
+            continue
+        click.echo(_record(number, len(keys), row(at, key), blind=blind))
+        reply = _one_of("[r]ight, [w]rong, [u]nsure, [s]kip, [q]uit", {*LABELS, "s", "q"})
+        if reply == "q":
+            break
+        if reply != "s":
+            verdict = LABELS[reply]
+            remark_on_record(at, key, who=who, verdict=verdict, note=_note(), draw=draw)  # type: ignore[arg-type]
+            stored += 1
+    text = f"{plural(stored, 'verdict')} saved, {stored + done} of {len(keys)} records labelled."
+    click.echo(f"{text} 'pennyweight review {id_} --agreement' shows what they say.", err=True)
+
+
+def _one_of(question: str, known: set[str]) -> str:
+    while True:
+        try:
+            reply = str(click.prompt(question, default="s", show_default=False)).strip().lower()
+        except click.Abort:
+            return "q"
+        if reply[:1] in known:
+            return reply[:1]
+
+
+def _record(number: int, count: int, row: Mapping[str, Any], *, blind: bool) -> str:
+    """Write a record of the queue without control characters; blind, without who answered."""
+    who = "" if blind else f", {row['subject']}, {row['tier']}, attempt {row['attempt']}"
+    parts = [f"── {number} of {count}: task {row['task_id']}{who}"]
+    names = {"input": "Prompt", "target": "Target", "response": "Response", "error": "Error"}
+    parts += [f"{title}:\n{row[name]}" for name, title in names.items() if row[name]]
+    return clean("\n\n".join(parts)) + "\n"
 
 
 def _note() -> str:

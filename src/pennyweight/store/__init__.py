@@ -11,4 +11,5 @@ Tested elsewhere:
     task_sums.py: tests/api/pages/test_board_pairs.py
     tables.py: tests/store/test_migrations.py
     verdicts.py: tests/stored_runs/test_observations.py
+    whole_records.py: tests/store/test_filters.py
 """

@@ -58,6 +58,17 @@ def _add_to_key(table: Table, column: str) -> Step:
     return step
 
 
+def _index(table: Table, name: str) -> Step:
+    """Create an index of a table, unless it exists."""
+
+    def step(connection: Connection) -> None:
+        existing = {index["name"] for index in inspect(connection).get_indexes(table.name)}
+        if name not in existing:
+            next(index for index in table.indexes if index.name == name).create(connection)
+
+    return step
+
+
 def _index_newest(connection: Connection) -> None:
     """Index the newest call and verdict of a run."""
     for table in (tables.CALL, tables.VERDICT):
@@ -88,6 +99,7 @@ STEPS: tuple[tuple[Step, ...], ...] = (
     (_create(tables.LABEL), _add_columns(tables.DIGEST, "sides")),
     (_create(tables.GRID),),
     (_create(tables.SHARE, tables.QUEUE, tables.PORTION, tables.WORKER),),
+    (_add_columns(tables.REMARK, "draw"), _index(tables.REMARK, "pennyweight_remark_record")),
 )
 """Step n upgrades a store from version n to n + 1. A released step never changes."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, insert, select
 
-from pennyweight.record import KEY_IN_RUN, AttemptKey
+from pennyweight.record import KEY, KEY_IN_RUN, AttemptKey
 from pennyweight.store.cells import checked, json_cell
 from pennyweight.store.connection import guarded
 from pennyweight.store.read_connection import fetch
@@ -37,6 +37,7 @@ def add_remark(
     verdict: str | None = None,
     note: str | None = None,
     tags: Sequence[str] | None = None,
+    draw: str | None = None,
 ) -> None:
     """Store what a person says about a run, given by its id, or about a record."""
     values = {
@@ -46,6 +47,7 @@ def add_remark(
         "note": note,
         "tags": None if tags is None else json.dumps(list(tags)),
         "at": now(),
+        "draw": draw,
     }
     with guarded(store.address), store.engine.begin() as connection:
         connection.execute(insert(REMARK).values(values))
@@ -68,6 +70,37 @@ def _place(about: str | AttemptKey) -> dict[str, Any]:
 def of_runs(store: Store) -> tuple[tuple[str, str | None, str | None], ...]:
     """Read the run, note and tags (as JSON) of every remark about a run; the oldest first."""
     return tuple((r[0], r[1], r[2]) for r in fetch(store, _OF_RUNS))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordVerdict:
+    """The latest verdict of a person about a record; `draw` is how a queue chose the record."""
+
+    key: AttemptKey
+    who: str
+    verdict: str
+    note: str | None
+    draw: str | None
+    at: float
+
+
+_VERDICTS = (
+    select(*(REMARK.c[n] for n in (*KEY, "who", "verdict", "note", "draw", "at")))
+    .where(REMARK.c.run == bindparam("run"), REMARK.c.verdict.is_not(None))
+    .order_by(REMARK.c.id)
+)
+
+
+def record_verdicts(store: Store, run: str) -> list[RecordVerdict]:
+    """Read the latest verdict of each person about each record of a run."""
+    latest: dict[tuple[AttemptKey, str], RecordVerdict] = {}
+    for row in fetch(store, _VERDICTS, {"run": run}):
+        key = AttemptKey(*row[: len(KEY)])
+        who, verdict, note, draw, at = row[len(KEY) :]
+        before = latest.pop((key, who), None)
+        draw = draw or (before.draw if before else None)  # a second look was drawn as the first
+        latest[key, who] = RecordVerdict(key, who, verdict, note, draw, at)
+    return list(latest.values())
 
 
 def remarks(store: Store, about: str | AttemptKey) -> list[Remark]:

@@ -237,10 +237,15 @@ REMARK = Table(
     *_optional(Text, "verdict", "note", "tags"),
     Column("who", Text, nullable=False),
     Column("at", Double, nullable=False),
+    Column("draw", Text),
     Index("pennyweight_remark_run", "run"),
+    Index("pennyweight_remark_record", *INDEX_ORDER),
     sqlite_autoincrement=True,
 )
-"""Remarks of people about a record, or about a whole run if no task is named."""
+"""Remarks of people about a record, or about a whole run if no task is named.
+
+`draw` says how a review queue chose the record; it is null where a person did.
+"""
 
 SHARE = Table(
     "pennyweight_share",

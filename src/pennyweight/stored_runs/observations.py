@@ -128,9 +128,11 @@ class Observer:
         return observe(scenario, view, results)
 
 
-def rows_of(run: StoredRun, store: Store) -> Iterator[dict[str, Any]]:
-    """Yield the records of a run that have a response."""
-    for frame in store.records(run.id, {*NEEDED}):
+def rows_of(
+    run: StoredRun, store: Store, tasks: frozenset[str] = frozenset()
+) -> Iterator[dict[str, Any]]:
+    """Yield the records of a run that have a response; those of some tasks if any are named."""
+    for frame in store.records(run.id, {*NEEDED}, tasks):
         for row in frame.iter_rows(named=True):
             if row["status"] != "error" and row["response"] is not None:
                 yield row

@@ -44,13 +44,21 @@ class ReviewQuestion:
 
 
 def review_questions(
-    run: StoredRun, store: Store, reviewer: str, *, again: bool = False
+    run: StoredRun,
+    store: Store,
+    reviewer: str,
+    *,
+    again: bool = False,
+    tasks: frozenset[str] = frozenset(),
 ) -> Iterator[ReviewQuestion]:
-    """Yield the questions that this reviewer has not answered yet; with `again`, all of them."""
+    """Yield the questions that this reviewer has not answered yet; with `again`, all of them.
+
+    `tasks` restricts them to the records of some tasks.
+    """
     observer = Observer.of(run, store)
     if observer is None:
         return
-    for row in rows_of(run, store):
+    for row in rows_of(run, store, tasks):
         about = response_hash(row), reviewer
         verdicts = observer.verdicts.get(AttemptKey.of(row), ())
         answered = {one.mark for one in verdicts if (one.said_of, one.who) == about}

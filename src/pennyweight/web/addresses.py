@@ -33,6 +33,12 @@ def run_url(run: str, *rest: str, **query: Any) -> str:
     return url("/".join(["/runs", quote(run, safe=""), *rest]), **query)
 
 
+def file_name(run: str) -> str:
+    """Return a run's id as a part of a file name."""
+    name = "".join(c for c in run if c.isascii() and (c.isalnum() or c in "-_"))[:80]
+    return f"pennyweight-{name or 'run'}"
+
+
 def read_sort(query: Mapping[str, str]) -> queries.Sort | None:
     """Read the column that records are sorted by."""
     name, order = query.get("sort", ""), query.get("order", "") or "up"
@@ -87,7 +93,11 @@ def first_number(
 
 def read_filter(query: Mapping[str, str]) -> queries.Filter:
     """Read a filter; a value that makes no sense is an error."""
-    same = {n: query[n] for n in queries.TEXT_FILTERS if query.get(n)}
+    texts = (*queries.TEXT_FILTERS, *queries.OWN_FILTERS)
+    same = {n: query[n] for n in texts if query.get(n)}
+    person = query.get("person", "")
+    if person and person not in queries.PEOPLE:
+        raise UsageError(f"person: {person[:40]!r} is not one of {', '.join(queries.PEOPLE)}.")
     flags: dict[str, bool | None] = {}
     for name in queries.FLAGS:
         if value := query.get(name):
@@ -102,7 +112,7 @@ def read_filter(query: Mapping[str, str]) -> queries.Filter:
         if (low, high) != (None, None):
             ranges[name] = (low, high)
     among = {n: _listed(query, f"{n}_in") for n in queries.LIST_FILTERS if query.get(f"{n}_in")}
-    return queries.Filter(same, flags, ranges, query.get("q", "")[:500], among)
+    return queries.Filter(same, flags, ranges, query.get("q", "")[:500], among, person)
 
 
 def listed_texts(written: str) -> list[str | None]:

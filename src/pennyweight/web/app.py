@@ -34,6 +34,7 @@ from pennyweight.web.jobs import Jobs
 from pennyweight.web.otlp import otlp
 from pennyweight.web.pages import error_page, pages
 from pennyweight.web.rest import api
+from pennyweight.web.review import api as reviewing
 from pennyweight.web.site import Site
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -89,6 +90,7 @@ def make_app(
     app.state.site = site
     app.router.routes.extend(pages())
     app.include_router(api)
+    app.include_router(reviewing)
     app.include_router(otlp)
     for kind in (PennyweightError, 404, 405):
         app.add_exception_handler(kind, _error_answer)

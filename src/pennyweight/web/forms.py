@@ -37,6 +37,17 @@ class RemarkForm(RequestForm):
     verdict: Literal["right", "wrong", "unsure"] | None = None
     note: Long | None = None
     who: Name = ""
+    draw: Literal["random", "disagreement"] | None = None
+
+
+class AnswerForm(RequestForm):
+    """A person's answer to a question of the suite (a `human` check) about a record."""
+
+    key: Annotated[str, StringConstraints(max_length=20_000)]
+    mark: Annotated[str, StringConstraints(max_length=200)]
+    holds: bool
+    note: Long | None = None
+    who: Name
 
 
 class TagForm(RequestForm):

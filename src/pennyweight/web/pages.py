@@ -19,6 +19,7 @@ from pennyweight.web import (
     comparison,
     grid_page,
     record_views,
+    review,
     run_list,
     run_page,
     task_view,
@@ -61,6 +62,7 @@ def pages() -> list[Route]:
         "/runs/{run}/record": record_views.record,
         "/runs/{run}/step": record_views.step,
         "/runs/{run}/task": task_view.task,
+        "/runs/{run}/review": review.review,
         "/compare": comparison.compare,
         "/compare/task": comparison.compare_task,
         "/gates": views.gates,
@@ -70,6 +72,7 @@ def pages() -> list[Route]:
     return [
         *(Route(path, _page(view), methods=["GET"]) for path, view in shown.items()),
         Route("/runs/{run}/raw", record_views.raw, methods=["GET"]),
+        Route("/runs/{run}/records.{kind}", record_views.table, methods=["GET"]),
         Route("/runs/{run}/report.html", views.report, methods=["GET"]),
         Route("/static/{name}", _file, methods=["GET"]),
         Route("/enter", _enter, methods=["GET", "POST"]),

@@ -15,7 +15,8 @@ from pennyweight.render.format import cell, unit_of
 from pennyweight.render.page import visible
 
 LONG = ("input", "response")
-SHORT = ("answer", "target", "subject", "category", "capability", "finish", "tier")
+SHORT = ("answer", "target", "subject", "category", "capability", "finish", "tier", "error_kind",
+         "person_verdict")  # fmt: skip
 TEXT = (*LONG, *SHORT)
 _RIGHT = '<span class="good">✓ right</span></td>'
 _WRONG = '<span class="bad">✗ wrong</span></td>'

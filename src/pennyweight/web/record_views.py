@@ -9,9 +9,10 @@ from typing import Any
 
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from pennyweight.api.pages import records as api_records
+from pennyweight.api.pages.record_table import KINDS, record_table
 from pennyweight.api.pages.records import queries
 from pennyweight.api.pages.run_list import StoredRun, state_mark
 from pennyweight.errors import NotFoundError, UsageError
@@ -20,6 +21,7 @@ from pennyweight.render.transcript import trajectory
 from pennyweight.render.transcript.steps import with_wrong_steps
 from pennyweight.web.addresses import (
     PAGE_SIZE,
+    file_name,
     first_number,
     listed_texts,
     read_filter,
@@ -36,6 +38,7 @@ from pennyweight.web.site import Shown, Site
 from pennyweight.web.task_view import matrix
 
 COLUMNS = (
+    *("person_verdict", "error_kind"),
     *("subject", "tier", "attempt", "category", "input", "answer", "target", "prob_correct"),
     *("cot_tokens", "total_tokens", "latency_ms", "cost_usd"),
 )
@@ -43,8 +46,10 @@ MORE = ("capability", "response", "step_count", "self_correcting", "prompt_token
         "completion_tokens", "impl_rate", "scenario_score", "violations", "finish")  # fmt: skip
 FILTERS = (
     *queries.TEXT_FILTERS,
+    *queries.OWN_FILTERS,
     *queries.FLAGS,
     "q",
+    "person",
     *(f"{n}_in" for n in queries.LIST_FILTERS),
     *(f"{n}_{end}" for n in queries.RANGES for end in ("min", "max")),
 )
@@ -166,6 +171,7 @@ def _form(form: FilterForm) -> tuple[Markup, Markup]:
         "answers": listed_texts(given["answer_in"]),
         "rest": {n: v for n, v in given.items() if v and n != "answer_in"} | chosen,
         "sorts": queries.SORTS,
+        "people": queries.PEOPLE,
         "texts": TEXT,
         "plain": {n: v for n, v in given.items() if v} | chosen,
     }
@@ -265,3 +271,17 @@ def raw(request: Request) -> Response:
     key = read_key(site.run(request.path_params["run"]).id, query.get("key", ""))
     text = str(api_records.row(site.store, key)[part] or "")
     return PlainTextResponse(text.encode("utf-8", "replace"))
+
+
+def table(request: Request) -> Response:
+    """Answer with the records that match a filter as a file, in full."""
+    site, kind = request.app.state.site, request.path_params["kind"]
+    if kind not in KINDS:
+        raise NotFoundError(f"Records can be downloaded as {', '.join(KINDS)}.")
+    run = site.run(request.path_params["run"])
+    wanted = read_filter(request.query_params)
+    if wanted.measured:
+        site.digests.get(run)  # the measures are stored with it
+    parts = record_table(site.store, run.id, wanted, kind)
+    named = {"content-disposition": f'attachment; filename="{file_name(run.id)}-records.{kind}"'}
+    return StreamingResponse(parts, media_type=KINDS[kind], headers=named)

@@ -105,7 +105,8 @@ def grid(
 FILTER = (
     "Other parameters filter: status, subject, tier, category, capability, task_id and answer are"
     " compared for equality; result, correct, passed, truncated and self_correcting are yes, no or"
-    " known; NAME_min and NAME_max give the range of a measure (NAME_max is excluded)."
+    " known; NAME_min and NAME_max give the range of a measure (NAME_max is excluded); error_kind"
+    " is compared too; person is right, wrong, unsure, any, none or differs: what people said."
 )
 
 
@@ -180,7 +181,7 @@ def remark(site: Here, run: RunId, form: forms.RemarkForm) -> forms.RecordAnswer
     """Store a person's verdict or note, with name and time."""
     place = read_key(site.run(run).id, form.key)
     api_records.remark_on_record(
-        site.store, place, who=form.who, verdict=form.verdict, note=form.note
+        site.store, place, who=form.who, verdict=form.verdict, note=form.note, draw=form.draw
     )
     return record(site, run, form.key)
 

@@ -8,6 +8,7 @@ from starlette.responses import HTMLResponse, Response
 from pennyweight.api.suites import ANSWER_RULES
 from pennyweight.errors import UsageError
 from pennyweight.render.view import narrowed_to, run_facts
+from pennyweight.web.addresses import file_name
 from pennyweight.web.rest import providers
 from pennyweight.web.site import Shown, Site
 
@@ -22,10 +23,9 @@ def report(request: Request) -> Response:
     if cached.digest is None:
         raise UsageError(cached.problem or "The metrics of this run are still being computed.")
     facts = run_facts(found, cached.digest["statuses"], cached.digest["spent"])
-    name = "".join(c for c in found.id if c.isascii() and (c.isalnum() or c in "-_"))[:80]
     return HTMLResponse(
         html(Report(found.suite, cached.digest, [facts], found.id, narrowed=narrowed_to(found))),
-        headers={"content-disposition": f'attachment; filename="pennyweight-{name or "run"}.html"'},
+        headers={"content-disposition": f'attachment; filename="{file_name(found.id)}.html"'},
     )
 
 

@@ -3,6 +3,7 @@
 Tested elsewhere:
     boards.py: tests/render/page/test_leaderboard.py
     measured_records.py: tests/api/pages/test_digest.py
+    record_table.py: tests/web/test_review.py
     run_sides.py: tests/web/test_comparison.py
     side_by_side.py: tests/web/test_comparison.py
     task_attempts.py: tests/web/test_task_view.py

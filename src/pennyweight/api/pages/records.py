@@ -278,13 +278,14 @@ def remark_on_record(
     who: str = "",
     verdict: PersonVerdict | None = None,
     note: str | None = None,
+    draw: str | None = None,
 ) -> None:
-    """Store a person's verdict or note about a record."""
+    """Store a person's verdict or note about a record; `draw` is how a queue chose it."""
     row(store, key)
     if not verdict and not (note or "").strip():
         raise UsageError("Add a verdict, a note, or both.")
     author = _storable(who) or ANONYMOUS
-    add_remark(store, key, who=author, verdict=verdict, note=_stored_note(note))
+    add_remark(store, key, who=author, verdict=verdict, note=_stored_note(note), draw=draw)
 
 
 def remark_on_run(

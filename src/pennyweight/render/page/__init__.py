@@ -2,6 +2,7 @@
 
 Tested elsewhere:
     board.py: tests/render/page/test_leaderboard.py
+    people.py: tests/stored_runs/test_review_queue.py
 """
 
 from __future__ import annotations

@@ -1,0 +1,157 @@
+"""What labels by people say about automatic verdicts: agreement, and a corrected share.
+
+Each record has a verdict of a rule or judge, and some records have a label as well. Records of one
+task are not independent, so errors are those of whole tasks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pennyweight.stats.interval import Floats, rate_interval, z_quantile
+from pennyweight.stats.paired import tango
+
+Tasks = NDArray[np.int64]
+"""The task of each record, counted from 0."""
+Ends = tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How often verdicts equal labels: the share, and Cohen's kappa, with intervals.
+
+    Kappa is None where chance alone would agree always: one of the two values never occurs.
+    """
+
+    records: int
+    share: float | None
+    interval: Ends
+    kappa: float | None
+    kappa_interval: Ends
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedShare:
+    """A share of automatic verdicts, corrected by labels of some of the records."""
+
+    value: float
+    interval: Ends
+    judged: float
+    """The share without correction."""
+    records: int
+    labelled: int
+    to_halve: int | None
+    """How many more labels would halve the interval; None if no number of them can."""
+
+
+def agreement(verdicts: Floats, labels: Floats, tasks: Tasks, confidence: float) -> Agreement:
+    """Compare verdicts and labels, which are 0 or 1, on the same records.
+
+    Kappa is 1 − (disagreement) / (disagreement by chance), so the interval of the disagreement,
+    divided by that of chance, is its interval: it holds where all agree and an error from the
+    table of counts would be 0.
+
+    >>> found = agreement(np.array([1.0, 1, 0, 0]), np.array([1.0, 0, 0, 0]), np.arange(4), 0.95)
+    >>> found.share, found.kappa
+    (0.75, 0.5)
+    """
+    n = len(labels)
+    if not n:
+        return Agreement(0, None, None, None, None)
+    apart = (verdicts != labels).astype(np.float64)
+    wrong = float(apart.mean())
+    ends = _rate_ends(apart, tasks, confidence)
+    a, b = float(verdicts.mean()), float(labels.mean())
+    chance = a * (1 - b) + b * (1 - a)
+    kappa = 1 - wrong / chance if chance > 0 else None
+    return Agreement(
+        n,
+        1 - wrong,
+        ends and (1 - ends[1], 1 - ends[0]),
+        kappa,
+        (ends and chance > 0 and (max(-1.0, 1 - ends[1] / chance), 1 - ends[0] / chance)) or None,
+    )
+
+
+def corrected_share(
+    verdicts: Floats, labels: Floats, tasks: Tasks, confidence: float
+) -> CorrectedShare | None:
+    """Correct the share of verdicts by labels (NaN where there is none): prediction-powered.
+
+    The value is the mean verdict over all records plus the mean of (label − verdict) over the
+    labelled ones, which must be a random part of them. It is the estimate of Angelopoulos et al.
+    (2023) with λ = unlabelled / all. Its interval joins that of the mean verdict and Tango's of the
+    mean difference, so it does not shrink to nothing where all labels agree.
+    """
+    known = ~np.isnan(labels)
+    n, every = int(known.sum()), len(verdicts)
+    if not n:
+        return None
+    apart, own = labels[known] - verdicts[known], tasks[known]
+    mean, shift = float(verdicts.mean()), float(apart.mean())
+    value = mean + shift
+    ends = _rate_ends(verdicts, tasks, confidence)
+    if ends is None or n < 2:
+        return CorrectedShare(min(max(value, 0.0), 1.0), None, mean, every, n, None)
+    size = n / _crowding(apart, own)
+    more, less = float((apart > 0).mean()), float((apart < 0).mean())
+    moved = tango(more, less, size, z_quantile(confidence))
+    together = _correlation(verdicts[known], apart) * math.sqrt(n / every)
+    low = value - _joined(mean - ends[0], shift - moved[0], together)
+    high = value + _joined(ends[1] - mean, moved[1] - shift, together)
+    value, low, high = (min(max(x, 0.0), 1.0) for x in (value, low, high))
+    parts = (mean - ends[0] + ends[1] - mean) / 2, (moved[1] - moved[0]) / 2
+    return CorrectedShare(value, (low, high), mean, every, n, _to_halve(*parts, together, n, every))
+
+
+def _rate_ends(values: Floats, tasks: Tasks, confidence: float) -> Ends:
+    """Return the interval of a rate whose records belong to tasks."""
+    groups = len(np.unique(tasks))
+    error = math.sqrt(_variance(values, tasks))
+    rate, spread, n, clusters = np.array([[values.mean()], [error], [len(values)], [groups]], float)
+    low, high = rate_interval(rate, spread, n, clusters, confidence)
+    return None if math.isnan(low[0]) else (float(low[0]), float(high[0]))
+
+
+def _variance(values: Floats, tasks: Tasks) -> float:
+    """Return the variance of a mean over whole tasks."""
+    _, place = np.unique(tasks, return_inverse=True)
+    sums = np.bincount(place, weights=values - values.mean())
+    groups = len(sums)
+    return float(np.square(sums).sum()) / len(values) ** 2 * groups / max(groups - 1, 1)
+
+
+def _crowding(values: Floats, tasks: Tasks) -> float:
+    """Return by which factor records of one task are worth less than independent ones."""
+    alone = _variance(values, np.arange(len(values)))
+    return max(1.0, _variance(values, tasks) / alone) if alone > 0 else _most_of_one(tasks)
+
+
+def _most_of_one(tasks: Tasks) -> float:
+    return len(tasks) / len(np.unique(tasks))
+
+
+def _correlation(a: Floats, b: Floats) -> float:
+    spread = float(a.std() * b.std())
+    return float(np.mean((a - a.mean()) * (b - b.mean()))) / spread if spread > 0 else 0.0
+
+
+def _joined(a: float, b: float, correlation: float) -> float:
+    """Return the distance of a sum's end from its value (the method of variance estimates)."""
+    return math.sqrt(max(a * a + b * b + 2 * correlation * a * b, 0.0))
+
+
+def _to_halve(of_all: float, of_labels: float, together: float, n: int, every: int) -> int | None:
+    """Return how many more labels would halve the interval.
+
+    The part of the labels shrinks with the root of their number; the rest stays.
+    """
+    joint = 2 * together * of_all * of_labels  # the covariance does not depend on the labels
+    fixed, now = of_all**2 + joint, of_all**2 + of_labels**2 + joint
+    left = now / 4 - fixed
+    needed = math.ceil(of_labels**2 * n / left - 1e-9) if left > 0 else math.inf
+    return int(needed) - n if needed <= every else None

@@ -1,0 +1,209 @@
+"""The review queue: records for people to label, and the questions that a suite leaves to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+
+from pennyweight.api import review as reviews
+from pennyweight.api.pages import records as api_records
+from pennyweight.api.pages.records import AttemptKey
+from pennyweight.api.pages.run_list import Store
+from pennyweight.errors import UsageError
+from pennyweight.render.page.people import people_lines
+from pennyweight.render.transcript import record as record_texts
+from pennyweight.render.transcript import trajectory
+from pennyweight.web import forms
+from pennyweight.web.addresses import read_key, run_url, write_key
+from pennyweight.web.rest import ERRORS, Here, RunId
+from pennyweight.web.site import Shown, Site
+
+QUESTIONS = "questions"
+"""The queue of the suite's `human` checks, beside those that `reviews.DRAWS` names."""
+MAX_STEPS = 40
+api = APIRouter(prefix="/api", responses=ERRORS, tags=["review"])
+
+
+@dataclass(frozen=True, slots=True)
+class QueueChoice:
+    """What a person asked to review."""
+
+    draw: str = "random"
+    who: str = ""
+    size: int = 50
+    seed: int = 0
+    blind: bool = False
+
+    @classmethod
+    def of(cls, query: Any) -> QueueChoice:
+        """Read it from an address."""
+        draw = query.get("draw") or "random"
+        if draw not in {*reviews.DRAWS, QUESTIONS}:
+            raise UsageError(f"draw: {draw[:40]!r} is not random, disagreement or questions.")
+        numbers = (_whole(query, "size", 50, reviews.MAX_QUEUE), _whole(query, "seed", 0, 2**31))
+        return cls(draw, query.get("as", "").strip()[:80], *numbers, query.get("blind") == "1")
+
+    def address(self, run: str, place: int | None = None) -> str:
+        """Return the address of a place in the queue."""
+        given = {"draw": self.draw, "as": self.who, "at": place, "blind": "1" if self.blind else ""}
+        sizes = {} if self.draw == QUESTIONS else {"size": self.size, "seed": self.seed}
+        return run_url(run, "review", **given, **sizes)
+
+
+def _whole(query: Any, name: str, usual: int, most: int) -> int:
+    text = query.get(name) or str(usual)
+    if not text.isdecimal() or not (name == "seed" or int(text[:9]) > 0) or int(text[:12]) > most:
+        raise UsageError(f"{name}: {text[:40]!r} is not a whole number up to {most:,}.")
+    return int(text)
+
+
+@lru_cache(32)
+def _drawn(store: Store, run: str, stamp: str, choice: QueueChoice) -> tuple[AttemptKey, ...]:
+    """Draw a queue, again only if the run changed (`stamp`)."""
+    del stamp
+    draw: Any = choice.draw
+    drawn = reviews.review_queue(run, draw=draw, size=choice.size, seed=choice.seed, store=store)
+    return tuple(drawn)
+
+
+@lru_cache(32)
+def _people(store: Store, run: str, stamp: str, said: str) -> tuple[str, ...]:
+    del stamp, said
+    return tuple(people_lines(reviews.agreement(run, store=store)))
+
+
+def review(request: Request, site: Site) -> Shown:
+    """Show one record of a queue, or what can be reviewed and what labels say so far."""
+    query, state = request.query_params, site.state(request.path_params["run"])
+    run, choice = state.run, QueueChoice.of(query)
+    values: dict[str, Any] = {"run": run, "choice": choice, "draws": (*reviews.DRAWS, QUESTIONS)}
+    values["at"] = None
+    if choice.who and choice.draw == QUESTIONS:
+        values |= _question(query, site, run, choice)
+    elif choice.who:
+        site.digests.get(run)  # the automatic verdicts are stored with it
+        values |= _record(query, site, state, choice)
+    if values["at"] is None:
+        said = reviews.newest(run.id, site.store)
+        values["lines"] = _people(site.store, run.id, state.stamp, said) if said else ()
+        values["questions"] = reviews.leaves_questions(run.id, site.store)
+    return "review.html", values
+
+
+def _place(query: Any, done: list[bool]) -> int | None:
+    """Return the place that is asked for, else the first that is not done; None at the end."""
+    asked = query.get("at", "")
+    if asked.isdecimal() and 1 <= int(asked[:9]) <= len(done):
+        return int(asked) - 1
+    return next((n for n, one in enumerate(done) if not one), None)
+
+
+def _next(done: list[bool], at: int) -> int | None:
+    """Return the next place after one that is not done, going round."""
+    order = [*range(at + 1, len(done)), *range(at)]
+    return next((n for n in order if not done[n]), None)
+
+
+def _moves(run: str, choice: QueueChoice, done: list[bool], at: int | None) -> dict[str, Any]:
+    moves: dict[str, Any] = {"at": at, "many": len(done), "done": sum(done), "complete": True}
+    if at is None:
+        return moves
+    following = _next(done, at)
+    end = choice.address(run) + "&at=end"
+    moves["next"] = end if following is None else choice.address(run, following + 1)
+    moves["previous"] = choice.address(run, at) if at else None
+    moves["skip"] = choice.address(run, at + 2) if at + 1 < len(done) else None
+    return moves
+
+
+def _record(query: Any, site: Site, state: Any, choice: QueueChoice) -> dict[str, Any]:
+    run, store = state.run, site.store
+    unnamed = QueueChoice(choice.draw, "", choice.size, choice.seed)
+    keys = _drawn(store, run.id, state.stamp, unnamed)
+    given = reviews.answered(run.id, choice.who, store)
+    done = [key in given for key in keys]
+    at = None if query.get("at") == "end" else _place(query, done)
+    values = _moves(run.id, choice, done, at)
+    if at is None:
+        return values
+    detail = api_records.detail(store, run, keys[at])
+    row, reply = detail.row, detail.row["response"] or ""
+    pieces = [(reply[: record_texts.MAX_SHOWN_CHARACTERS], "")]
+    steps = trajectory.trajectory(row)
+    return values | {
+        "row": row,
+        "key": write_key(row),
+        "measures": detail.measures,
+        "mine": given.get(keys[at]),
+        "turns": record_texts.prompt_turns(row["messages"], row["input"], raw=False),
+        "reply": record_texts.shown_text(pieces, record_texts.REPLY_BYTES, raw=False),
+        "steps": trajectory.shown_steps(steps[:MAX_STEPS]),
+        "step_count": len(steps),
+        "work": record_texts.agent_work(row),
+        "judgments": () if choice.blind else detail.judgments,
+        "remarks": () if choice.blind else detail.remarks,
+    }
+
+
+def _question(query: Any, site: Site, run: Any, choice: QueueChoice) -> dict[str, Any]:
+    every = reviews.questions(run.id, reviewer=choice.who, again=True, store=site.store)
+    open_ = reviews.questions(run.id, reviewer=choice.who, store=site.store)
+    waiting = {(AttemptKey.of(q.record), q.behaviour.mark) for q in open_}
+    done = [(AttemptKey.of(q.record), q.behaviour.mark) not in waiting for q in every]
+    at = None if query.get("at") == "end" else _place(query, done)
+    values = _moves(run.id, choice, done, at)
+    if at is None:
+        return values
+    asked = every[at]
+    texts = [
+        (title, record_texts.shown_text([(text, "")], record_texts.PROMPT_BYTES, raw=False))
+        for title, text in asked.transcript[: record_texts.MAX_TURNS]
+    ]
+    return values | {
+        "row": asked.record,
+        "key": write_key(asked.record),
+        "question": asked.behaviour.question,
+        "must_not": asked.role == "must_not",
+        "mark": asked.behaviour.mark,
+        "texts": texts,
+        "answered": done[at],
+    }
+
+
+@api.get("/runs/{run}/review", summary="Draw a review queue")
+def queue(
+    site: Here,
+    run: RunId,
+    draw: Annotated[Literal["random", "disagreement"], Query()] = "random",
+    size: Annotated[int, Query(ge=1, le=reviews.MAX_QUEUE)] = 50,
+    seed: Annotated[int, Query(ge=0, le=2**31)] = 0,
+) -> list[str]:
+    """Return the keys of records for people to label; the same seed draws the same records."""
+    found = site.run(run)
+    keys = reviews.review_queue(found.id, draw=draw, size=size, seed=seed, store=site.store)
+    return [write_key(key._asdict()) for key in keys]
+
+
+@api.get("/runs/{run}/agreement", summary="Compare people's and automatic verdicts")
+def agreement(site: Here, run: RunId) -> dict[str, Any]:
+    """Return agreement, Cohen's kappa, and the metrics corrected by people's labels."""
+    return reviews.agreement(site.run(run).id, store=site.store).to_dict()
+
+
+@api.post("/runs/{run}/answers", summary="Answer a human check", status_code=201)
+def answer(site: Here, run: RunId, form: forms.AnswerForm) -> forms.StartedAnswer:
+    """Store a person's answer to a question of the suite about a record."""
+    found = site.run(run)
+    reviews.answer(
+        read_key(found.id, form.key),
+        form.mark,
+        reviewer=form.who,
+        holds=form.holds,
+        note=form.note or "",
+        store=site.store,
+    )
+    return forms.StartedAnswer(run=found.id)

@@ -1,0 +1,40 @@
+// A review queue without a mouse: one key answers, j skips, k goes back, o opens the note.
+"use strict";
+
+const answering = one("[data-answer]");
+
+async function give(value) {
+  const { answer, record, whoIs, draw, mark, next } = answering.dataset;
+  const body = { key: record, who: whoIs };
+  const note = answering.elements.note.value;
+  if (note) body.note = note;
+  if (mark) Object.assign(body, { mark, holds: value === "yes" });
+  else Object.assign(body, { verdict: value, draw });
+  for (const button of all("button", answering)) button.disabled = true;
+  try {
+    await call("POST", answer, body);
+    location.href = next;
+  } catch (error) {
+    for (const button of all("button", answering)) button.disabled = false;
+    say(answering, error.message);
+  }
+}
+
+answering?.addEventListener("submit", (event) => event.preventDefault());
+for (const button of all("[data-press]")) {
+  button.type = "button";
+  button.addEventListener("click", () => give(button.value));
+}
+
+document.addEventListener("keydown", (event) => {
+  if (!answering || event.ctrlKey || event.metaKey || event.altKey) return;
+  const note = answering.elements.note;
+  if (event.target === note) {
+    if (["Escape", "Enter"].includes(event.key)) { event.preventDefault(); note.blur(); }
+    return;
+  }
+  if (event.key === "o") { event.preventDefault(); note.focus(); }
+  if (event.key === "j") one("[data-skip]")?.click();
+  if (event.key === "k") one("[data-back]")?.click();
+  one(`[data-press="${CSS.escape(event.key)}"]:not(:disabled)`)?.click();
+});

@@ -1,0 +1,152 @@
+"""Queues are drawn as they say, and labels are compared with the automatic verdicts."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import pennyweight
+from pennyweight.api.pages.records import remark_on_record
+from pennyweight.api.review import answered, review_queue
+from pennyweight.cli.review import command
+from pennyweight.errors import UsageError
+from pennyweight.render.page.people import people_lines
+from pennyweight.scoring.labelled import Label, label_frame
+from pennyweight.stats.labels import corrected_share
+from pennyweight.store.store import Store
+from store.samples import RUN, record, run
+
+TASKS, TIERS = 120, ("T0", "T1")
+
+
+def truth(task, tier):
+    """What a person says: the rule is wrong on each tenth task."""
+    right = (task * 7 + (tier == "T1")) % 3 > 0
+    return right if task % 10 else not right
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    made = Store(str(tmp_path_factory.mktemp("labels") / "pennyweight.db"))
+    settings = {"seed": None, "subjects": ["m"], "tiers": [*TIERS]}
+    made.add_run(run(status="done", attempts=TASKS * 2, settings=settings))
+    rows = []
+    for task in range(TASKS):
+        for tier in TIERS:
+            right = (task * 7 + (tier == "T1")) % 3 > 0
+            values = {"input": f"{task}?", "target": "1", "response": f"FINAL_ANSWER: {2 - right}"}
+            rows.append(record(f"t{task:03}", tier=tier, **values))
+    rows.append(record("broken", status="error", error="no", error_kind="timeout"))
+    made.write(rows, [])
+    yield made
+    made.close()
+
+
+def review(store, *arguments, given=""):
+    """Run the command with what a person types."""
+    typed = [RUN, *map(str, arguments), "--store", store.address]
+    done = CliRunner().invoke(command, typed, input=given, catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr
+    return done
+
+
+def said(key):
+    return "right" if truth(int(key.task_id[1:]), key.tier) else "wrong"
+
+
+def test_a_queue_is_the_same_for_the_same_seed_and_grows_in_order(store):
+    first = review_queue(RUN, size=20, seed=3, store=store)
+    assert len(set(first)) == 20
+    assert review_queue(RUN, size=50, seed=3, store=store)[:20] == first
+    assert review_queue(RUN, size=20, seed=4, store=store) != first
+    every = review_queue(RUN, size=1000, store=store)
+    assert len(every) == TASKS * 2  # what failed has no verdict to compare with
+    with pytest.raises(UsageError, match="random or disagreement"):
+        review_queue(RUN, draw="worst", store=store)
+    with pytest.raises(UsageError, match="1 to"):
+        review_queue(RUN, size=0, store=store)
+
+
+def test_disagreement_comes_first(store):
+    drawn = review_queue(RUN, draw="disagreement", size=1000, store=store)
+    split = [len({(t * 7) % 3 > 0, (t * 7 + 1) % 3 > 0}) == 2 for t in range(TASKS)]
+    order = [split[int(key.task_id[1:])] for key in drawn]
+    assert order == sorted(order, reverse=True)
+    assert 0 < sum(order) < len(order)
+
+
+def test_every_record_is_drawn_as_often(store):
+    counts = dict.fromkeys(review_queue(RUN, size=1000, store=store), 0)
+    for seed in range(60):
+        for key in review_queue(RUN, size=60, seed=seed, store=store):
+            counts[key] += 1
+    mean, spread = np.mean([*counts.values()]), np.std([*counts.values()])
+    assert mean == 15
+    assert spread < 1.3 * np.sqrt(60 * 0.25 * 0.75)
+
+
+def test_labels_correct_the_metric_of_each_side(store):
+    assert not pennyweight.agreement(RUN, store=store).metrics
+    by_hand = review_queue(RUN, draw="disagreement", size=3, store=store)
+    for key in by_hand:
+        remark_on_record(store, key, who="Ada", verdict="right", draw="disagreement")
+    found = pennyweight.agreement(RUN, store=store)
+    assert (found.labelled, found.drawn) == (3, 0)
+    assert found.metrics[0].sides == ()
+    assert "not drawn at random" in " ".join(people_lines(found))
+    keys = review_queue(RUN, size=80, seed=1, store=store)
+    for key in keys:
+        remark_on_record(store, key, who="Ada", verdict=said(key), draw="random")
+    remark_on_record(store, keys[0], who="Bob", verdict="unsure")
+    assert answered(RUN, "Bob", store) == {keys[0]: "unsure"}
+    found = pennyweight.agreement(RUN, store=store)
+    assert (found.people, found.drawn) == (("Ada", "Bob"), 80)
+    (metric,) = found.metrics
+    assert metric.metric == "accuracy"
+    agreed = sum(int(key.task_id[1:]) % 10 > 0 for key in keys) / 80
+    assert metric.agreement.share == pytest.approx(agreed)
+    for side, tier in zip(metric.sides, TIERS, strict=True):
+        assert side.side == tier
+        rule = np.array([(t * 7 + (tier == "T1")) % 3 > 0 for t in range(TASKS)], float)
+        given = np.full(TASKS, np.nan)
+        for key in keys:
+            if key.tier == tier:
+                given[int(key.task_id[1:])] = said(key) == "right"
+        assert side.share == corrected_share(rule, given, np.arange(TASKS), 0.95)
+    lines = [*people_lines(found)]
+    assert lines[0].startswith("2 people labelled")
+    assert any("would halve" in line or "would not halve" in line for line in lines)
+    done = review(store, "--agreement", "--format", "json")
+    assert json.loads(done.stdout) == json.loads(json.dumps(found.to_dict()))
+
+
+def test_a_tie_and_doubt_are_no_label():
+    key = ("m", "T0", "a", 1)
+    one, two = Label(key, "A", "right", None), Label(key, "B", "wrong", "random")
+    assert label_frame([one, two])["label"].to_list() == [None]
+    assert label_frame([one, two, Label(key, "C", "wrong", None)])["label"].to_list() == [0.0]
+    assert label_frame([one, two])["drawn"].to_list() == [True]
+
+
+def test_a_queue_on_the_terminal(store):
+    blind = ("--queue", "random", "--size", 3, "--seed", 9, "--blind", "--as", "Eve")
+    done = review(store, *blind, given="r\n\nw\nno\n")
+    assert "T0" not in done.stdout
+    assert "2 verdicts saved, 2 of 3 records labelled" in done.stderr
+    done = review(store, *blind, given="u\n\n")
+    assert "3 of 3: task" in done.stdout
+    assert "1 of 3: task" not in done.stdout
+    assert "3 of 3 records labelled" in done.stderr
+
+
+def test_verdicts_are_exported(store, tmp_path):
+    path = tmp_path / "records.jsonl"
+    pennyweight.export(RUN, path, store=store)
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    labelled = [row for row in rows if row["person_verdict"]]
+    assert labelled
+    assert all("Ada: " in row["person_notes"] or "Eve" in row["person_notes"] for row in labelled)
+    before, after = (pennyweight.score(one, store=store) for one in (RUN, path))
+    value = [one.groups[0]["accuracy"].value for one in (before, after)]
+    assert value[0] == value[1]

@@ -1,0 +1,111 @@
+"""A review queue is answered without a mouse, and its labels count."""
+
+import csv
+import io
+import json
+
+import polars as pl
+import pytest
+
+from stored_runs.test_observations import pennyweight, written
+from web.serving import replayed, serving
+
+
+@pytest.fixture(scope="module")
+def reviewed(tmp_path_factory):
+    """A store of its own, because labels change it."""
+    folder = tmp_path_factory.mktemp("reviewed")
+    run = replayed(folder)
+    with serving(folder) as server:
+        yield server, run
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_records_are_labelled_by_keys(reviewed, open_page, width):
+    server, run = reviewed
+    who = f"Ada{width}"
+    watched = open_page(width)
+    page = watched.page
+    page.goto(f"{server.address}/runs/{run}")
+    page.get_by_role("link", name="Review").click()
+    page.get_by_label("How many").fill("4")
+    page.get_by_label("Your name").fill(who)
+    page.get_by_label("Blind").check()
+    page.get_by_role("button", name="Start").click()
+    assert page.locator("h1").inner_text() == "Record 1 of 4"
+    assert "smollm2" not in page.locator("main").inner_text()
+    assert "Automatic" not in page.locator("main").inner_text()
+    assert watched.overflow() <= 0
+    page.keyboard.press("o")
+    page.keyboard.type("as I see it, wrong")
+    page.keyboard.press("Enter")
+    for number, key in enumerate("rwu", 1):
+        page.keyboard.press(key)
+        page.get_by_role("heading", name=f"Record {number + 1} of 4").wait_for()
+    page.keyboard.press("k")
+    page.get_by_role("heading", name="Record 3 of 4").wait_for()
+    assert page.locator("[aria-pressed=true]").inner_text().startswith("Unsure")
+    page.keyboard.press("j")
+    page.get_by_role("heading", name="Record 4 of 4").wait_for()
+    page.keyboard.press("r")
+    page.get_by_text("4 of 4 labelled").wait_for()
+    assert "Cohen's kappa" in page.locator("main").inner_text()
+    assert watched.overflow() <= 0
+    page.get_by_role("link", name="Labelled records").click()
+    assert page.locator("table.rows tbody tr").count() == 4
+    drawn = server.json(f"/api/runs/{run}/review?size=4")[1]
+    _, found = server.json(f"/api/runs/{run}/record?key={drawn[0].replace(' ', '%20')}")
+    assert {"right"} == {r["verdict"] for r in found["remarks"] if r["who"] == who}
+    assert found["remarks"][0]["note"] == "as I see it, wrong"
+
+
+def test_labels_are_in_the_api(reviewed):
+    server, run = reviewed
+    drawn = server.json(f"/api/runs/{run}/review?size=30&seed=5")[1]
+    for key in drawn:
+        form = {"key": key, "verdict": "right", "who": "Program", "draw": "random"}
+        assert server.post(f"/api/runs/{run}/record/remarks", form)[0] == 201
+    found = server.json(f"/api/runs/{run}/agreement")[1]
+    assert found["drawn"] >= 30
+    assert found["metrics"][0]["sides"]
+    assert server.get(f"/api/runs/{run}/review?draw=best")[0] == 422
+    for wrong in ("draw=best", "size=many", "size=0"):
+        assert server.get(f"/runs/{run}/review?{wrong}")[0] == 400
+
+
+def test_a_question_of_the_suite_is_answered(tmp_path, open_page):
+    folder = written(tmp_path)
+    pennyweight(folder, "run", "suite.yaml")
+    with serving(folder, "--store", folder / "store.db") as server:
+        page = open_page().page
+        run = server.json("/api/runs")[1]["runs"][0]["id"]
+        page.goto(f"{server.address}/runs/{run}/review?draw=questions&as=Ada")
+        assert "Is it kind?" in page.locator("main").inner_text()
+        many = int(page.locator("h1").inner_text().split()[-1])
+        for number in range(many):
+            page.keyboard.press("y")
+            page.get_by_text(f"{number + 1} done").or_(page.get_by_text("answered.")).wait_for()
+        page.get_by_text(f"{many} of {many} answered").wait_for()
+        form = {"key": json.dumps(["PERSON", "x", "T0", 1]), "mark": "m", "who": "A", "holds": True}
+        assert server.post(f"/api/runs/{run}/answers", form)[0] == 404
+    assert "nothing to review" in pennyweight(folder, "review", "--as", "Ada").stderr
+
+
+def test_the_filtered_records_are_downloaded(reviewed):
+    server, run = reviewed
+    server.digest(run)
+    at = f"/runs/{run}/records"
+    count = server.json(f"/api/runs/{run}/count?tier=T1&correct=no")[1]["count"]
+    _, headers, text = server.get(f"{at}.jsonl?tier=T1&correct=no")
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert len(rows) == count > 0
+    assert "attachment" in headers["content-disposition"]
+    assert {(row["tier"], row["correct"]) for row in rows} == {("T1", False)}
+    table = [*csv.DictReader(io.StringIO(server.get(f"{at}.csv?tier=T1&correct=no")[2]))]
+    assert [row["task_id"] for row in table] == [row["task_id"] for row in rows]
+    import urllib.request
+
+    with urllib.request.urlopen(f"{server.address}{at}.parquet") as answer:
+        assert pl.read_parquet(answer.read()).height == 192
+    assert server.get(f"{at}.exe")[0] == 404
+    assert server.get(f"{at}.csv?correct=perhaps")[0] == 400
