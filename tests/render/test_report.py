@@ -3,6 +3,8 @@
 import csv
 import json
 import re
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
@@ -81,7 +83,7 @@ def test_by_groups_tables_and_charts_by_any_column(tmp_path):
     policy = EXAMPLES / "gates" / "sure.yaml"
     done = pennyweight("report", scenarios, "--by", "category", "-o", path, "--tables", tables)
     assert done.code == 0, done.err
-    assert "have no tasks in common" not in path.read_text()
+    assert "differences are not tested" in path.read_text()
     assert "pennyweight score" in path.read_text().splitlines()[-1]
     assert "--by category" in path.read_text().splitlines()[-1]
     with (tables / "metrics.csv").open() as file:
@@ -156,6 +158,41 @@ def test_every_side_is_in_latex(report):
     text = (report / "tables" / "metrics.tex").read_text()
     assert text.count(r"\begin{tabular}") == 4
     assert r"\textbf{T1}" in text
+
+
+def test_it_opens_with_the_conclusion_and_the_leaderboard(report, tmp_path):
+    text = (report / "r.html").read_text("utf-8")
+    places = [text.index(part) for part in ('class="conclusion', 'id="board"', 'id="charts"')]
+    assert places == sorted(places)
+    done = pennyweight("report", RECORDS, "-o", tmp_path / "r.md")
+    assert done.code == 0, done.err
+    lines = (tmp_path / "r.md").read_text("utf-8").splitlines()
+    assert lines[4].startswith("**")
+    assert lines.index("## Leaderboard") < lines.index("## Side by side")
+    rows = [line for line in lines if re.match(r"\| [-–—\d]+ \| T\d", line)]
+    assert len(rows) == 3
+
+
+def test_the_leaderboard_is_one_latex_table(report, tmp_path):
+    text = (report / "tables" / "leaderboard.tex").read_text("utf-8")
+    for part in (
+        r"\toprule",
+        r"\midrule",
+        r"\bottomrule",
+        r"\caption{",
+        r"\label{tab:leaderboard}",
+    ):
+        assert text.count(part) == 1
+    assert all(f"{tier} &" in text for tier in ("T0", "T1", "T2"))
+    wide = {line.count(" & ") for line in text.splitlines() if line.endswith(r"\\")}
+    assert len(wide) == 1
+    program = shutil.which("pdflatex")
+    if program is None:
+        return  # its form is checked above
+    head = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
+    (tmp_path / "all.tex").write_text(f"{head}\n{text}\n" + r"\end{document}", "utf-8")
+    command = [program, "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 0
 
 
 def test_markdown_shows_the_charts_that_were_written(tmp_path):

@@ -16,7 +16,7 @@ from pennyweight.api.sources import LoadedRun, open_store
 from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.record import KEY_IN_RUN
-from pennyweight.store import lease
+from pennyweight.store import lease, search_index
 from pennyweight.store.cells import DamagedRun, sound
 from pennyweight.store.labels import NO_LABEL, RunLabel, labels, save_label
 from pennyweight.store.remarks import of_runs
@@ -315,6 +315,7 @@ def delete_run(run: str, store: str | Store | None = None) -> None:
     run = at.find_id(run)
     if not lease.take_run(at, run, lease.Owner.here().text):
         raise UsageError(f"Run {run} is still running. Stop it (Ctrl-C), then delete it.")
+    search_index.drop(at, run)
     at.remove(run)
 
 

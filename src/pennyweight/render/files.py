@@ -14,10 +14,12 @@ from urllib.parse import quote
 from pennyweight.errors import InputError, UsageError
 from pennyweight.render.charts.catalogue import charts
 from pennyweight.render.charts.svg import alone
+from pennyweight.render.page.board import BoardChoice, BoardView
+from pennyweight.render.page.leaderboard import leaderboard
 from pennyweight.render.plain import csv_table
 from pennyweight.render.report import Report, html, markdown
 from pennyweight.render.view import difference, families, metric_cells
-from pennyweight.text.format import count, probability
+from pennyweight.text.format import count, level, probability
 from pennyweight.text.safe import clean
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -121,6 +123,9 @@ def write_tables(digest: Mapping[str, Any], folder: Path) -> list[Path]:
     _make(folder)
     rows = _metric_rows(digest)
     written = {folder / "metrics.csv": csv_table(rows), folder / "metrics.tex": latex(digest)}
+    board = leaderboard(digest, BoardChoice(every=True))
+    if board and digest["sides"]:
+        written[folder / "leaderboard.tex"] = latex_board(board)
     pairs = (digest["comparison"] or {}).get("pairs")
     if pairs:
         written[folder / "pairs.csv"] = csv_table(_pair_rows(pairs))
@@ -138,6 +143,30 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError([f"{folder}: cannot be created: {error.strerror or error}."]) from error
+
+
+def latex_board(board: BoardView) -> str:
+    r"""Write the leaderboard as one float for `\input`, with caption and label; needs booktabs."""
+    ranked = board.ranked
+    heads = [*(["rank"] if ranked else []), board.by, *(c.metric.title for c in board.columns)]
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\begin{{tabular}}{{{'r' * ranked}l{'r' * len(board.columns)}}}",
+    ]
+    lines += [r"\toprule", f"{' & '.join(map(_tex, heads))} \\\\", r"\midrule"]
+    for row in board.rows:
+        first = [*([row.rank or "—"] if ranked else []), row.name]
+        lines.append(f"{' & '.join(map(_tex, [*first, *(c.value for c in row.cells)]))} \\\\")
+        ends = [""] * len(first) + [
+            rf"{{\scriptsize {_tex(c.interval)}}}" if c.interval else "" for c in row.cells
+        ]
+        lines.append(f"{' & '.join(ends)} \\\\")
+    said = f"{board.headline.title.capitalize()} and other metrics by {board.by}"
+    said += f", with {level(board.confidence)} confidence intervals."
+    said += " Sides that share a rank cannot be told apart." if ranked else ""
+    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_tex(said)}}}"]
+    return "\n".join([*lines, r"\label{tab:leaderboard}", r"\end{table}", ""])
 
 
 def _metric_rows(digest: Mapping[str, Any]) -> list[list[Any]]:
@@ -212,6 +241,9 @@ _TEX = {
     "∞": r"$\infty$",
     "−": "$-$",
     "<": "$<$",
+    ">": "$>$",
+    "×": r"$\times$",
+    "≈": r"$\approx$",
     "·": r"$\cdot$",
     "—": "---",
     "–": "--",

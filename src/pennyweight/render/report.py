@@ -15,6 +15,9 @@ from pennyweight.render.charts.catalogue import charts
 from pennyweight.render.charts.svg import Chart
 from pennyweight.render.format import skewed_line
 from pennyweight.render.page import environment, stylesheet, visible
+from pennyweight.render.page.board import BoardChoice, BoardView
+from pennyweight.render.page.conclusion import conclusion
+from pennyweight.render.page.leaderboard import leaderboard
 from pennyweight.render.plain import markdown_code, markdown_table, markdown_text
 from pennyweight.render.repeats import repeat_words
 from pennyweight.render.view import families, interval_words, key_figures, metric_cells, side_rows
@@ -49,7 +52,9 @@ def html(report: Report) -> str:
         digest=report.digest,
         style=style,
         style_hash=f"sha256-{base64.b64encode(digest).decode()}",
-        figures=key_figures(report.digest["whole"]),
+        conclusion=conclusion(report.digest),
+        board=leaderboard(report.digest, BoardChoice(every=True)),
+        figures=[] if report.digest["sides"] else key_figures(report.digest["whole"]),
         charts=charts(report.digest),
         families=families(report.digest["whole"]),
         sides=side_rows(report.digest),
@@ -77,8 +82,16 @@ def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
     whole = report.digest["whole"]
     lines = [f"# {markdown_text(report.title)}", "", f"{plural(whole['records'], 'record')}.", ""]
     lines += [f"{markdown_text(_narrowed(words))}\n" for words in report.narrowed]
-    figures = [[f["title"], f["value"], f["note"]] for f in key_figures(whole)]
-    lines += [markdown_table([["metric", "value", "interval"], *figures], right=(1, 2))]
+    found = conclusion(report.digest)
+    if found:
+        notes = (f"{markdown_text(note)}\n" for note in found.notes)
+        lines += [f"**{markdown_text(str(found))}**", "", *notes]
+    board = leaderboard(report.digest, BoardChoice(every=True))
+    if report.digest["sides"] and board:
+        lines += ["## Leaderboard", "", markdown_table(board_cells(board), right=range(2, 20))]
+    else:
+        figures = [[f["title"], f["value"], f["note"]] for f in key_figures(whole)]
+        lines += [markdown_table([["metric", "value", "interval"], *figures], right=(1, 2))]
     for verdict in report.verdicts:
         lines += _verdict(verdict)
     if pictures:
@@ -104,6 +117,22 @@ def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
         lines += ["## About this run", "", markdown_table([["", ""], *map(list, facts)])]
     again = markdown_code(f"pennyweight score {report.again}")
     return "\n".join(lines).rstrip() + f"\n\nTo compute the numbers again: {again}\n"
+
+
+def board_cells(board: BoardView) -> list[list[str]]:
+    """Return a leaderboard as rows of text: rank, side, metrics, and the paired difference."""
+    gap = [f"difference from {board.baseline}"] if board.baseline else []
+    rows = [["rank", board.by, *(str(c.metric) for c in board.columns), *gap]]
+    for row in board.rows:
+        cells = (f"{c.value} {_in_brackets(c.interval)}".strip() for c in row.cells)
+        shown = row.gap and f"{row.gap.value} {_in_brackets(row.gap.interval)}".strip()
+        last = [("baseline" if row.baseline else shown) or "—"] if gap else []
+        rows.append([row.rank or "—", row.name, *cells, *last])
+    return rows
+
+
+def _in_brackets(interval: str) -> str:
+    return f"({interval})" if interval else ""
 
 
 def _pictures(drawn: Sequence[Chart], pictures: Mapping[str, str]) -> list[str]:

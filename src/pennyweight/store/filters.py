@@ -17,6 +17,8 @@ TEXT_FILTERS = ("status", "subject", "tier", "category", "capability", "task_id"
 """Columns of the measures that a filter can compare with a text."""
 OWN_FILTERS = ("error_kind",)
 """The same, for columns that only the records have."""
+SEARCHED = ("task_id", "input", "response", "reasoning", "error")
+"""The columns in which a text is searched. A text that starts with `*` may be inside of words."""
 PEOPLE = ("right", "wrong", "unsure", "any", "none", "differs")
 """What a filter can ask about people's verdicts; `differs`: from the automatic result."""
 LIST_FILTERS = ("answer",)
@@ -43,6 +45,8 @@ class Filter:
     among: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     person: str = ""
     """One of `PEOPLE`."""
+    candidates: tuple[str, Mapping[str, Any]] | None = None
+    """SQL for the keys of records that may have the text, and its values."""
 
     @property
     def measured(self) -> bool:
@@ -68,10 +72,9 @@ def conditions(
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the conditions of a filter and their values; `narrow` scans the table of measures."""
     outer = "m" if narrow else "r"
-    where, values = [f"{outer}.run = :run"], {"run": run}
+    where, parts = [f"{outer}.run = :run"], dict[str, Any](run=run)
     if narrow:
         where += ON
-    parts: dict[str, Any] = values
     if wanted.person:
         where += _people(wanted.person, outer)
     for index, (name, value) in enumerate(wanted.same.items()):
@@ -89,10 +92,14 @@ def conditions(
             parts[f"h{index}"] = high
     if wanted.text:
         like = "LIKE" if lite else "ILIKE"
-        fields = ("input", "response", "reasoning", "task_id", "error")
-        where.append("(" + " OR ".join(f"r.{n} {like} :text ESCAPE '!'" for n in fields) + ")")
-        plain = re.sub("([!%_])", r"!\1", wanted.text)
+        text = wanted.text.removeprefix("*") or wanted.text
+        where.append("(" + " OR ".join(f"r.{n} {like} :text ESCAPE '!'" for n in SEARCHED) + ")")
+        plain = re.sub("([!%_])", r"!\1", text)
         parts["text"] = f"%{plain}%"
+    if wanted.candidates:
+        keys, looked_up = wanted.candidates
+        where.append(f"({', '.join(f'{outer}.{n}' for n in ORDER)}) IN ({keys})")
+        parts |= looked_up
     return where, parts
 
 

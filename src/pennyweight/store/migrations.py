@@ -100,6 +100,7 @@ STEPS: tuple[tuple[Step, ...], ...] = (
     (_create(tables.GRID),),
     (_create(tables.SHARE, tables.QUEUE, tables.PORTION, tables.WORKER),),
     (_add_columns(tables.REMARK, "draw"), _index(tables.REMARK, "pennyweight_remark_record")),
+    (_create(tables.SEARCH, tables.WORDS),),
 )
 """Step n upgrades a store from version n to n + 1. A released step never changes."""
 

@@ -23,6 +23,7 @@ from pennyweight.store.filters import TEXT_FILTERS as TEXT_FILTERS  # noqa: PLC0
 from pennyweight.store.filters import Filter as Filter  # noqa: PLC0414
 from pennyweight.store.filters import known_name as known_name  # noqa: PLC0414
 from pennyweight.store.read_connection import fetch, reading
+from pennyweight.store.search_index import with_index
 from pennyweight.store.store import Store
 from pennyweight.store.tables import (
     INDEX_ORDER,
@@ -86,6 +87,7 @@ def page(
     of the index, a page is found by the index. Sorted by a measure, it is found by reading that
     measure of the whole run, which is narrow, and then only the records of the page.
     """
+    wanted = with_index(store, run, wanted)
     back = last or before is not None
     edge = before if back else after
     narrow = sort is not None or wanted.measured
@@ -168,6 +170,7 @@ def _held(names: Sequence[str], found: Sequence[Sequence[Any]]) -> dict[str, Seq
 
 def count(store: Store, run: str, wanted: Filter, most: int = 10_000) -> int:
     """Count records, up to one more than `most`."""
+    wanted = with_index(store, run, wanted)
     narrow = wanted.measured
     where, values = conditions(run, wanted, lite=is_sqlite(store), narrow=narrow)
     tables = joined_tables(narrow=narrow)

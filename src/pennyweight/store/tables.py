@@ -16,6 +16,7 @@ from sqlalchemy import (
     Table,
     Text,
 )
+from sqlalchemy.dialects.postgresql import TSVECTOR
 
 from pennyweight.record import KEY, STORED
 from pennyweight.record import Column as Declared
@@ -213,6 +214,30 @@ VERDICT = Table(
     Index("pennyweight_verdict_newest", "run", "at"),
 )
 """Verdicts about behaviours by code, a judge or a person, which no record contains."""
+
+SEARCH = Table(
+    "pennyweight_search",
+    METADATA,
+    Column("place", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("run", Text, nullable=False),
+    Column("stamp", Text),
+    Column("at", Double, nullable=False),
+    Index("pennyweight_search_run", "run"),
+    sqlite_autoincrement=True,
+)
+"""The full-text indexes of runs. `stamp` is the state of the run; null until the index is ready."""
+
+WORDS = Table(
+    "pennyweight_words",
+    METADATA,
+    Column("place", BigInteger, nullable=False),
+    Column("n", BigInteger, nullable=False),
+    *_key(),
+    Column("words", TSVECTOR().with_variant(Text, "sqlite")),
+    PrimaryKeyConstraint("place", "n"),
+    Index("pennyweight_words_gin", "words", postgresql_using="gin").ddl_if(dialect="postgresql"),
+)
+"""The number of each record in an index, and its words in PostgreSQL; SQLite has FTS5 tables."""
 
 SCORE = Table(
     "pennyweight_score",

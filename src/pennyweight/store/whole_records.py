@@ -11,6 +11,7 @@ from pennyweight.record import KEY, PERSON
 from pennyweight.store.cells import frame
 from pennyweight.store.filters import ORDER, SAID, Filter, conditions, is_sqlite, joined_tables
 from pennyweight.store.read_connection import fetch
+from pennyweight.store.search_index import with_index
 from pennyweight.store.store import Store
 from pennyweight.store.tables import MEASURED, RECORD
 
@@ -25,6 +26,7 @@ def whole_records(
     read = [f"r.{c.name}" for c in own] + [f"m.{c.name}" for c in measures]
     decided = [c for c in MEASURED.c if c.name in RECORD.c and c.name not in KEY]
     read += [f"m.{c.name}" for c in decided] + [f"({SAID} ORDER BY p.id DESC LIMIT 1)"]
+    wanted = with_index(store, run, wanted)
     narrow = wanted.measured
     key = [f"{'m' if narrow else 'r'}.{n}" for n in ORDER]
     tables, order = joined_tables(narrow=narrow), ", ".join(key)

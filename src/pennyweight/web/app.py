@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -74,6 +75,7 @@ def make_app(
         gc.collect()
         gc.freeze()  # loaded modules stay; scanning them again would delay a page
         gc.set_threshold(*GC_THRESHOLDS)
+        threading.Thread(target=site.digests.watch, name="ended runs", daemon=True).start()
         yield
         site.jobs.close()
         site.digests.close()

@@ -25,7 +25,7 @@ from pennyweight.catalogue import declare_scores, own_mark
 from pennyweight.errors import PennyweightError, StoreError
 from pennyweight.schema.typed_values import fits
 from pennyweight.scoring.digest import VERSION, GridDigest, RecordsDigest
-from pennyweight.store import cache, queries
+from pennyweight.store import cache, queries, search_index
 from pennyweight.store.cache import RunState
 from pennyweight.store.store import Spending, Store, StoredRun
 from pennyweight.store.tables import MEASURED
@@ -37,12 +37,16 @@ MAX_CACHED = 16
 DONE = "done "
 """How the lines begin in which a process reports its progress."""
 SHARES = {
-    "read": (0.0, 0.2), "measure": (0.2, 0.5), "score": (0.5, 0.65), "compare": (0.65, 0.8),
-    "keep": (0.8, 1.0),
+    "read": (0.0, 0.2), "measure": (0.2, 0.5), "score": (0.5, 0.65), "compare": (0.65, 0.75),
+    "keep": (0.75, 0.85), "index": (0.85, 1.0),
 }  # fmt: skip
 """The share of the work at which each step begins and ends, roughly."""
 MIN_PAUSE = 3.0
 """Seconds between two digests of a run in progress."""
+MAX_AHEAD = 20
+"""The newest runs whose numbers are computed before anybody asks."""
+WATCH_SECONDS = 5.0
+"""Seconds between two looks for runs that ended."""
 PAUSE_FACTOR = 10
 """The pause is at least this multiple of the time a digest took, to leave the CPU to the run."""
 
@@ -100,6 +104,7 @@ def compute(
         cost_usd=found["spent"]["usd"],
         data=json.dumps(found, allow_nan=False, default=str),
     )
+    search_index.build(store, run.id, lambda records: tell("index", records))
     return found
 
 
@@ -130,6 +135,7 @@ class DigestCache:
         self._busy = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
+        self._ended = threading.Event()
         self._done: dict[str, float] = {}
 
     def get(
@@ -153,6 +159,23 @@ class DigestCache:
             return self.get(run, wait=False)
         self.ask(run)
         return CachedDigest(found, current=False)
+
+    def ask_ended(self) -> None:
+        """Compute the newest runs that ended and were not computed since, in the background."""
+        rows, _ = cache.readable(cache.listed(self.store))
+        places = [cache.LISTED.index(name) for name in ("id", "status", "stamp")]
+        old = cache.outdated(rows)
+        for row in rows[:MAX_AHEAD]:
+            name, status, stamp = (row[at] for at in places)
+            if status != "running" and (not stamp or name in old):
+                self.ask(self.store.find(name))
+
+    def watch(self) -> None:
+        """Compute runs when they end, so that nobody waits who opens them later."""
+        while not self._closed:
+            with suppress(PennyweightError):  # a busy store is asked again
+                self.ask_ended()
+            self._ended.wait(WATCH_SECONDS)
 
     def _stored(self, run: str, stamp: str | None) -> dict[str, Any] | None:
 
@@ -265,6 +288,7 @@ class DigestCache:
     def close(self) -> None:
         """Stop what is being computed."""
         self._closed = True
+        self._ended.set()
         if self._process and self._process.poll() is None:
             self._process.terminate()
             self._process.wait()

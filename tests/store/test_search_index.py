@@ -1,0 +1,104 @@
+"""An index finds what a scan finds, counts only for the state of a run, and goes with it."""
+
+import pytest
+from sqlalchemy import inspect
+
+from pennyweight.api.runs import delete_run
+from pennyweight.store import queries, search_index
+from pennyweight.store.queries import Filter
+from store.samples import RUN, call, record, run
+
+TEXTS = {
+    "a": "The heat-pump needs 3.5 kW, isn't it?",
+    "b": "A NEEDLE in a haystack, and x_y = 100%",
+    "c": "Наклон и needles",
+    "d": "北京 is a city; mail me@needle.example",
+    "e": None,
+}
+ASKED = ("needle", "Needle in", "heat-pump", "isn't", "3.5 kw", "x_y", "100%", "е", "京", "*eedle",
+         "nothing", "needle.example", "city; mail", "; ", "NEEDLES")  # fmt: skip
+
+
+@pytest.fixture
+def searched(store):
+    store.add_run(run(status="done", ended=2.0))
+    store.write([record(task, response=text) for task, text in TEXTS.items()], [call("a")])
+    return store
+
+
+def found(store, text):
+    page = queries.page(store, RUN, Filter(text=text))
+    assert queries.count(store, RUN, Filter(text=text)) == len(page.columns["task_id"])
+    return [*page.columns["task_id"]]
+
+
+def test_it_finds_what_reading_everything_finds(searched):
+    before = {text: found(searched, text) for text in ASKED}
+    assert before["needle"] == ["b", "c", "d"]
+    assert before["*eedle"] == ["b", "c", "d"]
+    told = []
+    search_index.build(searched, RUN, told.append)
+    assert told == [5]
+    assert search_index.is_indexed(searched, RUN)
+    assert {text: found(searched, text) for text in ASKED} == before
+    used = [text for text in ASKED if search_index.candidates(searched, RUN, text)]
+    assert {"needle", "Needle in", "isn't", "x_y"} <= {*used}
+    assert not {"*eedle", "京", "; "} & {*used}
+
+
+def test_words_are_found_from_their_beginning(searched):
+    assert found(searched, "eedle") == ["b", "c", "d"]
+    search_index.build(searched, RUN)
+    assert found(searched, "eedle") == []
+    assert found(searched, "*eedle") == ["b", "c", "d"]
+
+
+def test_quotes_and_operators_are_text(searched):
+    search_index.build(searched, RUN)
+    for text in (
+        '"',
+        'needle" OR "a',
+        "needle' | 'a",
+        "needle*",
+        "NOT needle",
+        ":words",
+        "\\",
+    ):
+        assert found(searched, text) == []
+
+
+def test_an_index_counts_only_for_the_state_it_was_built_from(searched):
+    search_index.build(searched, RUN)
+    searched.write([record("f", response="another needle")], [call("f")])
+    assert not search_index.is_indexed(searched, RUN)
+    assert found(searched, "needle") == ["b", "c", "d", "f"]
+    search_index.build(searched, RUN)
+    assert search_index.is_indexed(searched, RUN)
+    assert found(searched, "needle") == ["b", "c", "d", "f"]
+    assert len(tables(searched)) <= 1  # the old one is gone
+
+
+def test_a_running_run_has_none_and_common_words_need_none(searched, monkeypatch):
+    other = "20260101-000000-0002"
+    searched.add_run(run(other))
+    search_index.build(searched, other)
+    assert not search_index.is_indexed(searched, other)
+    search_index.build(searched, RUN)
+    monkeypatch.setattr(search_index, "MAX_CANDIDATES", 2)
+    assert search_index.candidates(searched, RUN, "needle") is None
+    assert found(searched, "needle") == ["b", "c", "d"]
+
+
+def test_it_is_deleted_with_its_run(searched):
+    search_index.build(searched, RUN)
+    delete_run(RUN, searched)
+    assert tables(searched) == []
+    with searched.engine.connect() as connection:
+        for name in ("pennyweight_search", "pennyweight_words"):
+            assert connection.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar() == 0
+
+
+def tables(store):
+    """The FTS5 tables of a store; PostgreSQL has none."""
+    names = inspect(store.engine).get_table_names()
+    return [n for n in names if n.startswith("pennyweight_words_") and n[18:].isdigit()]
