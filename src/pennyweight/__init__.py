@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pennyweight.api.gate import gate as gate
     from pennyweight.api.judge import judge as judge
     from pennyweight.api.judge import judge_async as judge_async
+    from pennyweight.api.lanes.collect import collect as collect
+    from pennyweight.api.lanes.collect import collect_async as collect_async
     from pennyweight.api.log_import import import_logs as import_logs
     from pennyweight.api.models import ask as ask
     from pennyweight.api.plan import plan as plan
@@ -60,6 +62,8 @@ _PUBLIC = {
     "ask": "pennyweight.api.models",
     "assert_that": "pennyweight.api.assertions",
     "check": "pennyweight.checks.declaration",
+    "collect": "pennyweight.api.lanes.collect",
+    "collect_async": "pennyweight.api.lanes.collect",
     "compare": "pennyweight.api.compare",
     "evaluate": "pennyweight.define",
     "export": "pennyweight.api.export",

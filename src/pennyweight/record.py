@@ -280,6 +280,7 @@ _DECLARED: tuple[Column, ...] = (
     _number("weight", "The weight of the task; 1 if missing."),
     Column("required", "boolean", "Whether the task must pass for a release to pass."),
     _number("temperature", "The sampling temperature that was sent.", **_STORED),
+    _text("lane", "How it was called: `live`, or in a provider's `batch`.", **_STORED),
     _text(
         "context",
         "What the answer must rest on: a text, or a JSON list of passages that [1], [2] … cite.",

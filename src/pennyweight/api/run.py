@@ -15,6 +15,7 @@ from pennyweight.api.sources import open_store
 from pennyweight.api.watching import ExportingWatcher, ShowProgress, watcher
 from pennyweight.api.watching import Watcher as Watcher  # noqa: PLC0414 - skins use it
 from pennyweight.engine.advice import ANSWERED_BY, shared
+from pennyweight.engine.batches.pending import in_lane
 from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.engine.execution import AttemptsResult, execute, model_of, new_run
 from pennyweight.engine.execution import open_suite as open_suite  # noqa: PLC0414 - skins use it
@@ -22,6 +23,7 @@ from pennyweight.engine.preflight import fetched, warnings
 from pennyweight.engine.resume import held, renew
 from pennyweight.errors import StoreError, UsageError, unknown
 from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_judges
+from pennyweight.models.failure import CallError
 from pennyweight.store.lease import break_lease
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.stored_runs.failures import failures
@@ -33,6 +35,7 @@ from pennyweight.suite.plan import count
 from pennyweight.suite.values import LoadedSuite
 
 if TYPE_CHECKING:
+    from pennyweight.engine.batches.waiting import BatchWait
     from pennyweight.gates.verdict import Verdict
     from pennyweight.judges.judging import JudgingResult
 
@@ -103,6 +106,7 @@ def resume(
     as_stored: bool = False,
     force: bool = False,
     otel: str | None = None,
+    batches: BatchWait | None = None,
     **options: Unpack[NarrowingOptions],
 ) -> Run:
     """Continue a run: make the attempts that are missing, failed, or changed in the suite.
@@ -113,7 +117,8 @@ def resume(
     `watch.trust` returns true.
     `as_stored` takes it from there even if the file has changed. `force` takes the run over from
     another process, unless that is alive on this machine. A run that was narrowed stays so;
-    `options` may repeat what it was started with, or set limits.
+    `options` may repeat what it was started with, or set limits. With `batches` failed attempts
+    stay as they are, and the batches of the run may be waited for.
     """
     from pennyweight.api.resumption import resumed  # noqa: PLC0415 - a new run starts without it
 
@@ -124,7 +129,7 @@ def resume(
     if force:
         break_lease(at, found.id)
     tape = None if record is None else Path(record)
-    job = _Job(loaded, found, at, watch, tape, fresh=False)
+    job = _Job(loaded, found, at, watch, tape, fresh=False, batches=batches)
     return outside_a_loop(lambda: _exported(job, until, otel))
 
 
@@ -219,6 +224,9 @@ class _Job:
     fresh: bool = True
     began: float = 0.0
     """When it began, for a limit of seconds that covers attempts and judges."""
+    batches: BatchWait | None = None
+    """How batches are collected; None if the run is started or resumed."""
+    announces: bool = True
 
     def prepared(self) -> _Job:
         """Check what can be checked before the first call; the time counts from here on."""
@@ -230,6 +238,14 @@ class _Job:
             from pennyweight.models.replay import Recorder  # noqa: PLC0415
 
             Recorder(self.record).close()  # fails where it cannot be written
+        asked = self.suite.subjects if self.fresh else ()
+        if lane := [s for s in asked if in_lane(s, self.suite.limits)]:
+            from pennyweight.engine.batches.lane import check_batches  # noqa: PLC0415
+
+            if self.record:
+                raise UsageError("--record records live calls, not the replies of batches.")
+            models = {s.name: model_of(s, self.suite.limits.timeout) for s in lane}
+            check_batches(lane, models, self.suite.limits)
         try:
             _ = self.store.engine
         except StoreError as error:
@@ -242,7 +258,18 @@ class _Job:
     def completed(self, until: Until | None) -> Run:
         """Check the run and carry it out."""
         with rare_collection():
-            return self.prepared().carry_out(until)
+            job = self.prepared()
+            made = job.carry_out(until)
+            job = replace(job, fresh=False, announces=False)
+            while self.batches and self.batches.wait and made.is_waiting:
+                self.batches.pause(self.suite, made.stored, self.store, self.watch.waiting)
+                try:
+                    made = job.carry_out(until)
+                except CallError as error:  # a provider that cannot be reached is asked again
+                    if not error.retryable:
+                        raise
+                    self.watch.note(str(error))
+            return made
 
     def carry_out(self, until: Until | None) -> Run:
         """Make the attempts and ask the judges, until all is done or the policy is decided."""
@@ -259,14 +286,16 @@ class _Job:
     def _start(self, attempts: int) -> None:
         if self.fresh:
             self.store.add_run(self.run)
-        self.watch.start(self.run, attempts)
+        if self.announces:
+            self.watch.start(self.run, attempts)
 
     def _attempts(self, suite: LoadedSuite) -> AttemptsResult:
         self.watch.begin(Phase(PhaseKind.ATTEMPTS, self.run.id, suite))
         try:
             return execute(
                 suite, self.run, self.store, watch=self.watch.progress, record=self.record,
-                began=self.began,
+                began=self.began, deadline=self.batches.deadline if self.batches else None,
+                retries=self.batches is None,
             )  # fmt: skip
         finally:
             self.watch.end()
@@ -280,7 +309,7 @@ class _Job:
             self.watch.note(note)
         for phase, ask in judge_phases(
             suite, outcome.run, self.store, progress=self.watch.progress, record=self.record,
-            began=self.began,
+            began=self.began, deadline=self.batches.deadline if self.batches else None,
         ):  # fmt: skip
             self.watch.begin(phase)
             result = None
@@ -289,7 +318,7 @@ class _Job:
             finally:
                 self.watch.end(result)
             results.append(result)
-            if result.interrupted or result.tally.stop_reason:
+            if result.interrupted or (result.tally.stop_reason and not result.tally.waits):
                 break
         return tuple(results)
 
@@ -323,7 +352,7 @@ class _Job:
             made = sum(self.store.statuses(run.id).values())
             verdict = growing.look(run, self.store) if made else verdict
             stops = outcome.interrupted or outcome.tally.stop_reason
-            if stops or any(judging.exit_code for judging in judgings):
+            if stops or any(judging.exit_code or judging.tally.waits for judging in judgings):
                 break
             if verdict is None or verdict.verdict != "inconclusive":
                 break

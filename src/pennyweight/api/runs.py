@@ -17,6 +17,7 @@ from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.record import KEY_IN_RUN
 from pennyweight.store import lease, search_index
+from pennyweight.store.batches import OutBatches, out_batches
 from pennyweight.store.cells import DamagedRun, sound
 from pennyweight.store.labels import NO_LABEL, RunLabel, labels, save_label
 from pennyweight.store.remarks import of_runs
@@ -43,7 +44,7 @@ owner_of = lease.owner_of
 
 
 def status_of(run: StoredRun, store: Store, *, starting: float = 0.0) -> str:
-    """Return `running`, `interrupted`, `done`, `stopped` or `failed`.
+    """Return `running`, `waiting` (for batches), `interrupted`, `done`, `stopped` or `failed`.
 
     A run whose process is gone before it ended was interrupted. For `starting` seconds after its
     creation it is taken to be running: its process may not have taken it yet.
@@ -127,7 +128,7 @@ class Run(LoadedRun):
 
     @property
     def status(self) -> str:
-        """`running`, `interrupted`, `done`, `stopped` or `failed`, as it was when it was read."""
+        """`running`, `waiting`, `interrupted`, `done`, `stopped` or `failed`, as it was read."""
         return self.stored.status
 
     @property
@@ -136,10 +137,17 @@ class Run(LoadedRun):
         return RunSource(self.stored, self.store)
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether requests are out in providers' batches, of attempts or of judges."""
+        return self.ended.kind is EndKind.WAITING or any(j.tally.waits for j in self.judgings)
+
+    @property
     def exit_code(self) -> int:
         """What `pennyweight run` exits with."""
         if self.ended.kind is EndKind.INTERRUPTED:
             return 130
+        if self.is_waiting:
+            return 0
         judging = next((j.exit_code for j in reversed(self.judgings) if j.exit_code), 0)
         if self.is_early_stopping:
             return judging or (self.verdict.exit_code if self.verdict else 4)
@@ -210,6 +218,7 @@ _ENDS = {
     "done": EndKind.DONE,
     "failed": EndKind.INCOMPLETE,
     "stopped": EndKind.STOPPED,
+    "waiting": EndKind.WAITING,
     "running": EndKind.INTERRUPTED,
     INTERRUPTED: EndKind.INTERRUPTED,
 }
@@ -244,6 +253,8 @@ class RunSummary:
     run: StoredRun
     records: dict[str, int]
     spent: Spending
+    out: OutBatches | None = None
+    """What is out in providers' batches, if anything is."""
 
 
 def list_runs(store: str | Store | None = None) -> list[RunSummary]:
@@ -306,7 +317,8 @@ def find_run(name: str = "latest", store: str | Store | None = None) -> StoredRu
 def summary(run: StoredRun, store: Store) -> RunSummary:
     """Summarise a run."""
     current = replace(run, status=status_of(run, store))
-    return RunSummary(current, store.statuses(run.id), store.spent(run.id))
+    out = out_batches(store, [run.id]).get(run.id) if current.status == "waiting" else None
+    return RunSummary(current, store.statuses(run.id), store.spent(run.id), out)
 
 
 def delete_run(run: str, store: str | Store | None = None) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pennyweight.judges.judging import JudgingResult
     from pennyweight.judges.phases import Phase
     from pennyweight.render.progress import Progress
+    from pennyweight.store.batches import OutBatches
     from pennyweight.store.store import Row, Store, StoredRun
     from pennyweight.suite.values import LoadedSuite
 
@@ -49,6 +50,9 @@ class Watcher:
 
     def end(self, result: JudgingResult | None = None) -> None:
         """Receive the end of the phase, with the result of a phase of judges."""
+
+    def waiting(self, out: OutBatches, pause: float) -> None:
+        """Receive what is out in batches, and in how many seconds it is asked for again."""
 
 
 def watcher(watch: Watcher | None, progress: ShowProgress) -> Watcher:
@@ -159,6 +163,10 @@ class ExportingWatcher(Watcher):
     def end(self, result: JudgingResult | None = None) -> None:
         """Pass it on."""
         self._watch.end(result)
+
+    def waiting(self, out: OutBatches, pause: float) -> None:
+        """Pass it on."""
+        self._watch.waiting(out, pause)
 
     def finish(self) -> tuple[str, ...]:
         """Send the rest; return what came of it."""

@@ -12,6 +12,7 @@ from pennyweight.cli import allow_interrupts
 
 COMMANDS = {
     "run": "Make the attempts of a suite, store the records, print the scores.",
+    "collect": "Fetch what is done of a run's batches.",
     "work": "Make attempts of a run that others have started.",
     "score": "Compute metrics of any records.",
     "report": "Write a report of any records as one file.",
@@ -32,7 +33,7 @@ COMMANDS = {
     "models": "List and fetch local models.",
 }
 """The commands, each in the module of its name, with its summary in `pennyweight --help`."""
-PLACES = {"work": "sharing.work"}
+PLACES = {"collect": "lanes.collect", "work": "sharing.work"}
 """The modules of commands that are in a package of their own."""
 
 

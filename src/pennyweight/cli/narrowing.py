@@ -25,6 +25,8 @@ NARROWING = (
     option("--runs", "Attempts at each task.", "N", type=_NUMBER),
     option("--concurrency", "Concurrent calls: a number, or auto.", "N"),
     option("--temperature", "Temperature of every call.", "T", type=click.FloatRange(0)),
+    option("--batch", "Send the calls in the providers' batches, which are cheaper.",
+           is_flag=True, default=None),
     option("--set", "Change a value of the suite, such as tiers.T1.system='Be brief.'.",
            "KEY=VALUE", multiple=True),
 )  # fmt: skip
@@ -43,6 +45,7 @@ def narrowing_keywords(
     model: tuple[str, ...],
     set: tuple[str, ...],
     concurrency: str | None,
+    batch: bool | None = None,
     **others: Any,
 ) -> dict[str, Any]:
     """Return the keywords that `run` takes for the values of `narrowing_options`."""
@@ -52,6 +55,8 @@ def narrowing_keywords(
     given |= {name: value for name, value in others.items() if value is not None}
     if concurrency is not None:
         given["concurrency"] = _concurrency(concurrency)
+    if batch:
+        given["lane"] = "batch"
     if set:
         from pennyweight.api.run import parsed_value
 

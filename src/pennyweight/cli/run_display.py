@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pennyweight.api.run import Watcher
-from pennyweight.render.progress import progress_of
+from pennyweight.render.progress import is_terminal, progress_of
 from pennyweight.render.run_end import (
     broken_sentence,
     difference_sentences,
@@ -21,6 +21,7 @@ from pennyweight.render.run_end import (
     phase_title,
     resume_command,
     retry_sentence,
+    waiting_line,
 )
 from pennyweight.text.format import plural
 from pennyweight.text.safe import clean
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pennyweight.judges.judging import JudgingResult
     from pennyweight.judges.phases import Phase
     from pennyweight.render.progress import Progress
+    from pennyweight.store.batches import OutBatches
     from pennyweight.store.store import Row, RunSettings, Store, StoredRun
 
 
@@ -60,6 +62,7 @@ class RunDisplay(Watcher, io.TextIOBase):
         self._store, self._record, self._by = store, record, by
         self._yes, self._until = yes, until
         self._line: Progress | None = None
+        self._last = ""
         self._run = ""
         self._settings: RunSettings = {}
 
@@ -101,6 +104,9 @@ class RunDisplay(Watcher, io.TextIOBase):
 
     def begin(self, phase: Phase) -> None:
         """Start the progress line of a phase."""
+        if self._last and is_terminal(sys.stderr):
+            click.echo("\r\x1b[2K", nl=False, err=True)
+        self._last = ""
         if phase.suite is None:
             _print(phase_title(phase))
         self._line = progress_of(phase)
@@ -118,6 +124,15 @@ class RunDisplay(Watcher, io.TextIOBase):
         if result:
             for sentence in judging_sentences(result, self.command):
                 _print(sentence)
+
+    def waiting(self, out: OutBatches, pause: float) -> None:
+        """Show what is out in batches; on a terminal, in one line."""
+        line = waiting_line(out, pause)
+        if is_terminal(sys.stderr):
+            click.echo(f"\r\x1b[2K{line}", nl=False, err=True)
+        elif line != self._last:
+            click.echo(line, err=True)
+        self._last = line
 
     @property
     def command(self) -> str:

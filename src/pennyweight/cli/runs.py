@@ -37,6 +37,7 @@ def command(store: str | None, format: str, tag: str | None, archived: bool) -> 
         return
     entries = [(one.run, one.records, one.spent) for one in runs]
     if runs or format != "table":
-        click.echo(render(entries, format, damaged, headlines(runs, store)), nl=False)
+        out = {one.run.id: one.out for one in runs if one.out}
+        click.echo(render(entries, format, damaged, headlines(runs, store), out), nl=False)
     for one in damaged:
         click.echo(clean(f"Run {one.id} cannot be read. {one.problem} {one.advice}"), err=True)

@@ -65,6 +65,10 @@ def command(
     details = show_run(run, TaskFilter(tasks, subject, tier, failed), store=store)
     about = details.summary
     facts: dict[str, Any] = {"judgments": details.judgments}
+    if about.out:
+        from pennyweight.render.runs import out_fact
+
+        facts["out"] = out_fact(about.out, format)
     if format == "json":
         checked = checked_frames(run, attempts.NEEDED, store)
         facts["scenarios"] = attempts.checked_attempts(checked)

@@ -169,6 +169,18 @@ class Budget:
                 raise
         return reservation
 
+    async def commit(self, payer: Payer, one: Amount, calls: int = 1) -> Amount:
+        """Hold the maximum of a request that goes into a batch; its reply is counted later.
+
+        Nothing waits for replies here, so a limit that leaves no room is reached at once.
+        """
+        most = one.times(calls)
+        if self.is_limited or self.limits.seconds is not None:
+            most = await self._available(payer, one, calls)
+        self.held_usd += most.usd or 0.0
+        self.held_tokens += most.tokens or 0
+        return most
+
     async def _available(self, payer: Payer, one: Amount, calls: int) -> Amount:
         """Wait until the limits allow some calls; return their maximum."""
         if too_large := self._too_large(one.times(calls)):

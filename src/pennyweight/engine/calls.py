@@ -129,7 +129,9 @@ def used_of(prices: Prices, subject: Subject, reply: Reply) -> Amount:
 
 def cost_of(prices: Prices, subject: Subject, reply: Reply) -> float | None:
     """Return the cost of a reply: as it reports it, else by its tokens."""
-    return prices.cost(subject, reply.usage) if reply.cost_usd is None else reply.cost_usd
+    if reply.cost_usd is not None:
+        return reply.cost_usd
+    return prices.in_lane(reply.lane).cost(subject, reply.usage)
 
 
 def call_row(kind: str, key: AttemptKey, model: str, result: CallResult, most: Amount) -> Row:

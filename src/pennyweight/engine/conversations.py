@@ -140,6 +140,7 @@ class Conversation(Model):
             logprobs=None,
             latency_ms=sum_known([r.latency_ms for r in self._replies]),
             ttft_ms=self._replies[0].ttft_ms,
+            lane="batch" if all(r.lane == "batch" for r in self._replies) else "live",
             cost_usd=sum_known([r.cost_usd for r in self._replies]),
             work={**(last.work or {}), "turns": turns},
         )

@@ -69,7 +69,17 @@ class TakenOver:
     """Another process continued the run while this one was silent."""
 
 
-StopReason = LimitReached | CallTooLarge | AccountClosed | TakenOver
+@dataclass(frozen=True, slots=True)
+class BatchesOut:
+    """Requests are out in providers' batches; their replies are collected later."""
+
+    requests: int
+    batches: int
+    refused: str = ""
+    """Why a provider did not take a further batch."""
+
+
+StopReason = BatchesOut | LimitReached | CallTooLarge | AccountClosed | TakenOver
 
 
 class EndKind(StrEnum):
@@ -79,6 +89,8 @@ class EndKind(StrEnum):
     INCOMPLETE = "incomplete"
     """Everything was tried, and some attempts failed."""
     INTERRUPTED = "interrupted"
+    WAITING = "waiting"
+    """Requests are out in batches, as `RunEnd.reason` says."""
     STOPPED = "stopped"
     """It stopped for the reason in `RunEnd.reason`."""
     DECIDED = "decided"

@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from pennyweight.engine.attempt_queues import AttemptQueue, AttemptQueues
+from pennyweight.engine.batches.pending import collected
 from pennyweight.engine.budget import Amount, Budget, CallTooLargeError, ExhaustedError, ceiling
 from pennyweight.engine.calls import (
     NOTHING_USED,
@@ -19,6 +20,7 @@ from pennyweight.engine.calls import (
     LateError,
     call_once,
     call_row,
+    cost_of,
     used_of,
 )
 from pennyweight.engine.conversations import Conversation, sum_known
@@ -28,6 +30,7 @@ from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import Workforce
 from pennyweight.models.model import Message, Model, Reply, Request, Settings, Usage
 from pennyweight.models.prices import Prices
+from pennyweight.models.reply_memory import ReplyScope
 from pennyweight.store.bills import Payer
 from pennyweight.store.store import RECORD_COLUMNS, Row, Store
 from pennyweight.suite.plan import (
@@ -175,7 +178,8 @@ class Engine:
         calls = most_calls(script)
         if calls > 1:  # each call also sends the earlier turns and the results of tools
             tokens += calls * (output + ceiling([t for t in turns if t["role"] == LATER]))
-        cost = self.prices.most(attempt.subject, tokens, output)
+        prices = self.prices.in_lane("batch" if side.model.in_batches else "live")
+        cost = prices.most(attempt.subject, tokens, output)
         text = json.dumps(turns)
         mark = fingerprint_of(side.mark, attempt.seed, text, work)
         one = Amount(cost, tokens + output)
@@ -185,6 +189,9 @@ class Engine:
         bills: list[tuple[Usage, float | None]] = []
 
         def paid(reply: Reply) -> None:
+            if reply.lane == "batch":  # the ledger has it since it was collected
+                bills.append((reply.usage, cost_of(self.prices, attempt.subject, reply)))
+                return
             used = used_of(self.prices, attempt.subject, reply)
             self.budget.spend(side.payer, one, used)
             bills.append((reply.usage, used.usd))
@@ -246,19 +253,28 @@ class Engine:
             else:
                 await self.writer.put(row, rows, then=result.release)
 
-        await self.workforce.answered(side.model, once, finish)
+        if side.model.in_batches:
+            with ReplyScope():
+                await finish(*await once(), 1)
+        else:
+            await self.workforce.answered(side.model, once, finish)
 
     async def _called(self, call: Call) -> tuple[CallResult, list[Row]]:
         """Call once, within the budget; return the result and the rows of the ledger."""
         conversation = call.conversation
+        model = conversation or call.side.model
+        if call.side.model.in_batches:
+            key = key_of(self.run, call.attempt)
+            return await collected(
+                model, call.request, self.budget, call.side.payer, call.one, key, call.calls
+            ), []
 
         def used(reply: Reply) -> Amount:
             """Return what is not counted yet: a finished conversation has counted every reply."""
-            if conversation and conversation.ended:
+            if reply.lane == "batch" or (conversation and conversation.ended):
                 return NOTHING_USED
             return used_of(self.prices, call.attempt.subject, reply)
 
-        model = conversation or call.side.model
         try:
             result = await call_once(
                 model,
@@ -276,7 +292,7 @@ class Engine:
         except BaseException:  # such as a recording that cannot be written
             self.workforce.cut += call.take_rows()
             raise
-        is_counted = conversation and result.reply
+        is_counted = result.reply and (conversation or result.reply.lane == "batch")
         return result, call.take_rows(None if is_counted else self._ledger_row(call, result))
 
     def _ledger_row(self, call: Call, result: CallResult) -> Row:
@@ -290,11 +306,14 @@ class Engine:
         reply = result.reply or NO_REPLY
         task, usage, latency = attempt.task, reply.usage, reply.latency_ms
         cost, took = result.used.usd, result.took_ms
+        if reply.lane == "batch":  # it was counted when it was collected
+            cost = cost_of(self.prices, attempt.subject, reply)
         answered = result.reply is not None
         if call.conversation and answered:  # includes what was answered in an earlier try
             cost, took = sum_known([usd for _, usd in call.bills]), latency or took
         usages = [used for used, _ in call.bills] or [usage]
-        price = self.prices.used(attempt.subject, usages)
+        price = self.prices.in_lane(reply.lane).used(attempt.subject, usages)
+        waited = (time.monotonic() - began) * 1000 - (took if answered else 0.0)
         return _in_order_of_records(
             {
                 "run": self.run,
@@ -326,7 +345,8 @@ class Engine:
                 "reasoning_tokens": usage.reasoning_tokens,
                 "latency_ms": latency,
                 "ttft_ms": reply.ttft_ms,
-                "wait_ms": (time.monotonic() - began) * 1000 - (took if answered else 0.0),
+                "wait_ms": None if reply.lane == "batch" else waited,
+                "lane": "batch" if call.side.model.in_batches else reply.lane,
                 "tries": tries,
                 "cost_usd": cost if answered else None,
                 "input_price": price.input if price else None,

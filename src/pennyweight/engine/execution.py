@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pennyweight.engine.attempt_queues import AttemptQueues, OwnAttempts
+from pennyweight.engine.batches.pending import in_lane
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.ending import TakenOver
 from pennyweight.engine.engine import Engine
 from pennyweight.engine.interrupts import Stopping
-from pennyweight.engine.resume import begin, held, place_of, settings_of
+from pennyweight.engine.resume import begin, held, key_of, place_of, settings_of
 from pennyweight.engine.sharing.leased_attempts import LeasedAttempts
 from pennyweight.engine.sharing.plan import can_share, check_plan, plans_of, put_up_plan
 from pennyweight.engine.sharing.worker import Worker
@@ -26,7 +27,9 @@ from pennyweight.errors import StoreError, UsageError
 from pennyweight.models.model import Model
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
+from pennyweight.record import AttemptKey
 from pennyweight.schema.user_code import suite_folder
+from pennyweight.store.batches import keys_under_way, out_batches
 from pennyweight.store.shared_runs import errors_by_kind, left, shared_run, take_down
 from pennyweight.store.store import RECORD_COLUMNS, Row, Spending, Store, StoredRun
 from pennyweight.stored_runs.code_checks import run_code_checks
@@ -138,13 +141,20 @@ def execute(
     record: Path | None = None,
     began: float | None = None,
     helpers: Helpers | None = None,
+    deadline: float | None = None,
+    retries: bool = True,
 ) -> AttemptsResult:
     """Make the attempts of a stored run that have no good record yet.
 
     `began` is when the run began, for a limit in seconds that covers several phases. `helpers`
-    make the attempts instead of this process, which waits for them.
+    make the attempts instead of this process, which waits for them. `deadline` is the number of
+    seconds after which what was sent in batches is called live. Without `retries`, failed attempts
+    stay as they are.
     """
-    execution = _Execution(suite, run, store, watch, record, began, Tally(count(suite)), helpers)
+    tally = Tally(count(suite))
+    execution = _Execution(
+        suite, run, store, watch, record, began, tally, helpers, deadline, retries
+    )
     with held(store, run.id, execution.lose):
         return execution.complete()
 
@@ -194,6 +204,8 @@ class _Execution:
     began: float | None
     tally: Tally
     helpers: Helpers | None = None
+    deadline: float | None = None
+    retries: bool = True
     engine: Engine | None = None
 
     def lose(self) -> None:
@@ -204,23 +216,45 @@ class _Execution:
         """Make the attempts and store how that ended."""
         suite, run, store, tally = self.suite, self.run, self.store, self.tally
         todo, tally.total = begin(run, suite, store)
+        failed = set() if self.retries else self._failed()
+        if failed:
+            todo = [attempt for attempt in todo if key_of(run.id, attempt) not in failed]
+            tally.total = len(todo)
         save_suite_scenarios(suite, run, store)
         try:
             interrupted = self._made(todo)
         except BaseException as error:
             patience = 0.0 if isinstance(error, StoreError) else None  # it has been waited for
             with contextlib.suppress(StoreError):
-                store.set_run(run.id, patience=patience, status="failed", ended=time.time())
+                status = "waiting" if self._uses_lane and out_batches(store, [run.id]) else "failed"
+                store.set_run(run.id, patience=patience, status=status, ended=time.time())
             raise
-        return self._finish(interrupted)
+        return self._finish(interrupted, missing=bool(failed))
 
-    def _finish(self, interrupted: bool) -> AttemptsResult:
+    def _failed(self) -> set[AttemptKey]:
+        """Return the attempts that failed and are not being made again in a batch."""
+        run, store = self.run.id, self.store
+        failed = {key for key, (_, status) in store.attempts(run).items() if status == "error"}
+        return failed - keys_under_way(store, run)
+
+    @property
+    def _uses_lane(self) -> bool:
+        return any(in_lane(subject, self.suite.limits) for subject in self.suite.subjects)
+
+    def _status(self, interrupted: bool, *, missing: bool) -> str:
+        tally = self.tally
+        if tally.done == tally.total and not tally.errors and not missing:
+            return "done"
+        if tally.waits and not interrupted:
+            return "waiting"
+        return "stopped" if interrupted or tally.stop_reason else "failed"
+
+    def _finish(self, interrupted: bool, *, missing: bool = False) -> AttemptsResult:
         """Store how the run ended, and apply the suite's own checks and scorers."""
         suite, run, store, tally = self.suite, self.run, self.store, self.tally
         if shared_run(store, run.id):
             self._count_all()
-        whole = tally.done == tally.total and not tally.errors
-        status = "done" if whole else "stopped" if interrupted or tally.stop_reason else "failed"
+        status = self._status(interrupted, missing=missing)
         store.set_run(run.id, status=status, ended=time.time())
         broken = 0 if tally.lost else run_code_checks(suite, run, store)
         failed = {} if tally.lost else self._score()
@@ -240,7 +274,8 @@ class _Execution:
     def _made(self, todo: Iterable[Attempt]) -> bool:
         """Make attempts, alone or with others; return whether a signal interrupted that."""
         suite, run, store = self.suite, self.run, self.store
-        if self.record or suite.is_part or not (self.helpers or can_share(store)):
+        alone = self.record or suite.is_part or not (self.helpers or can_share(store))
+        if alone or self._uses_lane:
             take_down(store, run.id)
             return self._run(lambda: OwnAttempts(todo))
         put_up_plan(suite, run, store, todo, self.tally.total)
@@ -272,7 +307,23 @@ class _Execution:
     def _run(self, source: Callable[[], AttemptQueues]) -> bool:
         models = {s.name: model_of(s, self.suite.limits.timeout) for s in self.suite.subjects}
         with recorded(models, self.record) as recording:
+            if self._uses_lane:
+                return self._in_lane(recording, source)
             return asyncio.run(self._make(recording, source()))
+
+    def _in_lane(self, models: Mapping[str, Model], source: Callable[[], AttemptQueues]) -> bool:
+        """Make the attempts, those of the batch lane by collecting and submitting batches."""
+        from pennyweight.engine.batches.lane import BatchLane  # noqa: PLC0415 - most runs need none
+
+        suite, run = self.suite, self.run.id
+        prices = Prices.with_models(suite.prices, models)
+        lane = BatchLane.of(
+            self.store, run, "attempt", suite.subjects, models, prices, suite.limits, self.deadline
+        )
+        lane.collect()
+        interrupted = asyncio.run(self._make(lane.wrapped(models), source()))
+        lane.close(self.tally, is_cut=interrupted)
+        return interrupted
 
     async def _make(self, models: Mapping[str, Model], source: AttemptQueues) -> bool:
         """Run the engine until it ends; return whether a signal interrupted it."""

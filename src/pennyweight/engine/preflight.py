@@ -12,6 +12,7 @@ from pennyweight.engine.limiter import open_files
 from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.models.model import Message, Model, Request, Settings
 from pennyweight.models.prices import Prices
+from pennyweight.models.providers import PROVIDERS
 from pennyweight.models.published_prices import NotPublishedError, published
 from pennyweight.store.store import RECORD_COLUMNS
 from pennyweight.suite.plan import Attempt, settings
@@ -101,6 +102,7 @@ def mistakes(suite: LoadedSuite, by: Sequence[str] = ()) -> Iterator[Mistake]:
     """
     suite = replace(suite, subjects=tuple(s for s in suite.subjects if _exists(s)))
     yield from {what: (place, what) for place, what in _unwritable(suite)}.values()
+    yield from _without_batches(suite)
     yield from _unenforceable(suite)
     yield from _priced_as_nothing(suite)
     if by and suite.tasks:
@@ -118,6 +120,26 @@ def _exists(subject: Subject) -> bool:
     except UsageError:
         return False
     return True
+
+
+def _without_batches(suite: LoadedSuite) -> Iterator[Mistake]:
+    """Yield a mistake for each subject or judge of the batch lane whose provider has none."""
+    from pennyweight.engine.execution import model_of  # noqa: PLC0415
+
+    judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
+    for subject in (*suite.subjects, *filter(_exists, judges)):
+        if (subject.lane or suite.limits.lane) != "batch":
+            continue
+        alone = subject.agent or subject.model.startswith("replay:")
+        if alone or model_of(subject, keyless=True).batches() is None:
+            what = "agents" if subject.agent else subject.model
+            known = ", ".join(name for name, one in PROVIDERS.items() if one.batches)
+            text = (
+                f"{subject.name}: there are no batches of {what}. These have some: {known}, and "
+                "servers of your own with OpenAI's /batches. 'limits: {lane: live}' in a subject "
+                "calls it live."
+            )
+            yield subject, text
 
 
 def _unenforceable(suite: LoadedSuite) -> Iterator[Mistake]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pennyweight.engine.ending import EndKind, RunEnd, StopReason, TakenOver
+from pennyweight.engine.ending import BatchesOut, EndKind, RunEnd, StopReason, TakenOver
 
 
 @dataclass(slots=True)
@@ -32,6 +32,11 @@ class Tally:
         """Whether another process has continued the run."""
         return isinstance(self.stop_reason, TakenOver)
 
+    @property
+    def waits(self) -> bool:
+        """Whether it ended because requests are out in batches."""
+        return isinstance(self.stop_reason, BatchesOut) and self.stop_reason.requests > 0
+
     def set_reason(self, reason: StopReason | None) -> None:
         """Set why the phase stops, unless another process has taken the run over."""
         if not self.lost:
@@ -52,6 +57,8 @@ class Tally:
         """How the phase ended, once it has."""
         if self.interrupted:
             return RunEnd(EndKind.INTERRUPTED, self.stop_reason)
+        if self.waits:
+            return RunEnd(EndKind.WAITING, self.stop_reason)
         if self.stop_reason:
             return RunEnd(EndKind.STOPPED, self.stop_reason)
         return RunEnd(EndKind.INCOMPLETE if self.missing else EndKind.DONE)

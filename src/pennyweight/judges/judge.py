@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pennyweight.engine.batches.pending import collected
 from pennyweight.engine.budget import Amount, ceiling
 from pennyweight.engine.calls import (
+    NOTHING_USED,
     CallResult,
     CutError,
     LateError,
@@ -153,7 +155,7 @@ class Judge:
         rubric, workforce = self.context.rubric, self.context.workforce
         prompt, spent, text = attempt.prompt, Spent(), None
         for number in range(1, ASKS + 1):
-            made, call = await self._call(attempt, prompt)
+            made, calls = await self._call(attempt, prompt)
             reading, status, problem = None, "error", str(made.error)
             if reply := made.reply:
                 text = reply.text
@@ -171,7 +173,7 @@ class Judge:
                     status, problem = "invalid", str(error)
             if text is None or status != "invalid" or number == ASKS:
                 break
-            await workforce.writer.put(None, [call], then=made.release)
+            await workforce.writer.put(None, calls, then=made.release)
             prompt = again(attempt.prompt, text, problem)
         score = weighted_score(rubric, reading.scores) if reading else None
         values: dict[str, Any] = {
@@ -195,17 +197,27 @@ class Judge:
             }
         # One transaction with the call: a judgment is never stored without its cost.
         row = tuple(map(values.get, JUDGMENT_COLUMNS))
-        await workforce.writer.put(row, [call], then=made.release)
+        await workforce.writer.put(row, calls, then=made.release)
         return score
 
     async def _call(
         self, attempt: JudgedAttempt, prompt: tuple[Message, ...]
-    ) -> tuple[CallResult, Row]:
-        """Call, with retries where they can help; return the last call and its row."""
+    ) -> tuple[CallResult, list[Row]]:
+        """Call, with retries where they can help; return the last call and its row.
+
+        A reply from a batch has none: the ledger has it since it was collected.
+        """
         key, workforce = attempt.key, self.context.workforce
         label = f"{key.tier}\0{key.task_id}"
         request = Request(prompt, self.settings, key.attempt, label=label)
         most, payer = self._most(request), ("judge", self.model.name)
+
+        if self.model.in_batches:
+            budget = workforce.budget
+            made = await collected(self.model, request, budget, payer, most, key)
+            if made.error:
+                workforce.tally.last_error = str(made.error)
+            return made, []
 
         def ledger_row(made: CallResult) -> Row:
             return call_row(
@@ -216,19 +228,25 @@ class Judge:
             try:
                 made = await call_once(
                     self.model, request, payer, most, workforce.budget, workforce.tally,
-                    lambda reply: used_of(self.context.prices, self.subject, reply),
+                    self._used,
                 )  # fmt: skip
             except (CutError, LateError) as cut:
                 workforce.cut.append(ledger_row(cut.result))
                 raise
-            return made, [ledger_row(made)]
+            is_counted = made.reply is not None and made.reply.lane == "batch"
+            return made, [] if is_counted else [ledger_row(made)]
 
-        async def finish(made: CallResult, rows: list[Row], _: int) -> tuple[CallResult, Row]:
+        async def finish(made: CallResult, rows: list[Row], _: int) -> tuple[CallResult, list[Row]]:
             if made.error:
                 workforce.tally.last_error = str(made.error)
-            return made, rows[0]
+            return made, rows
 
         return await workforce.answered(self.model, once, finish)
+
+    def _used(self, reply: Reply) -> Amount:
+        if reply.lane == "batch":  # it was counted when it was collected
+            return NOTHING_USED
+        return used_of(self.context.prices, self.subject, reply)
 
     def _most(self, request: Request) -> Amount:
         """Return the most that a call can use: prompt, schema and tools, and the longest reply."""
@@ -236,5 +254,6 @@ class Judge:
         settings = request.settings
         sent = [*settings.tools, *filter(None, (settings.schema, settings.extra))]
         tokens = ceiling(turns, sent)
-        cost = self.context.prices.most(self.subject, tokens, self.max_output)
+        prices = self.context.prices.in_lane("batch" if self.model.in_batches else "live")
+        cost = prices.most(self.subject, tokens, self.max_output)
         return Amount(cost, tokens + self.max_output)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pennyweight.engine.batches.pending import in_lane
 from pennyweight.engine.budget import Budget, CallTooLargeError, ExhaustedError
 from pennyweight.engine.execution import lose, model_of
 from pennyweight.engine.limiter import MAX_CALLS, ClosedError
@@ -53,6 +54,8 @@ class JudgingJob:
     """The file that the judges' replies are recorded to."""
     began: float | None = None
     """When the run began, for a limit of seconds that includes its attempts."""
+    deadline: float | None = None
+    """Seconds after which judges that are asked in batches are asked live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ class JudgingResult:
         """What `pennyweight judge` exits with."""
         if self.interrupted:
             return 130
+        if self.tally.waits:
+            return 0
         return 4 if self.tally.stop_reason or self.tally.errors or self.unjudged else 0
 
 
@@ -125,14 +130,14 @@ def judge_run(job: JudgingJob, judging: Judging) -> JudgingResult:
                 sessions.append(session)
                 if not before.settings.get("judge"):
                     session.adopt_once()
-                interrupted = asyncio.run(session.work())
+                interrupted = session.run()
         except BaseException as error:
             patience = 0.0 if isinstance(error, StoreError) else None  # it was waited for already
             with contextlib.suppress(StoreError):
                 store.set_run(run.id, patience=patience, status="stopped")
             raise
         if interrupted or session.tally.stop_reason:
-            status = "stopped"
+            status = "waiting" if session.tally.waits and not interrupted else "stopped"
         elif session.tally.errors:
             status = "failed"
         else:
@@ -162,6 +167,24 @@ class JudgingSession:
     judgments: dict[AttemptKey, dict[tuple[str, str], ValidJudgment]] = field(default_factory=dict)
     workforce: Workforce | None = None
     higher_is_better: bool = True
+
+    def run(self) -> bool:
+        """Ask the judges, those of the batch lane by batches; return whether it was interrupted."""
+        job, judges = self.job, (*self.judging.judges, *self.judging.more)
+        if not any(in_lane(judge, job.limits) for judge in judges):
+            return asyncio.run(self.work())
+        from pennyweight.engine.batches.lane import BatchLane  # noqa: PLC0415 - most runs need none
+
+        lane = BatchLane.of(
+            job.store, job.run.id, "judge", judges, self.models, self.prices, job.limits,
+            job.deadline,
+        )  # fmt: skip
+        lane.collect()
+        self.models = lane.wrapped(self.models)
+        self.budget = Budget.of(job.limits, job.store, job.run.id, job.began)
+        interrupted = asyncio.run(self.work())
+        lane.close(self.tally, is_cut=interrupted)
+        return interrupted
 
     async def work(self) -> bool:
         """Judge until everything is judged or it is interrupted; return whether it was."""
@@ -194,7 +217,8 @@ class JudgingSession:
 
     def result(self, usd: float | None = None, *, interrupted: bool) -> JudgingResult:
         """Return how judging ended."""
-        return JudgingResult(self.tally, self.invalid, self.unjudged, interrupted, usd)
+        unjudged = 0 if self.tally.waits else self.unjudged
+        return JudgingResult(self.tally, self.invalid, unjudged, interrupted, usd)
 
     def lose(self) -> None:
         """Stop at once, because another process has taken the run over; called from any thread."""

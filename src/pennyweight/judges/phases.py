@@ -58,6 +58,7 @@ def judge_phases(
     progress: Progress,
     record: Path | None = None,
     began: float | None = None,
+    deadline: float | None = None,
 ) -> Iterator[tuple[Phase, Callable[[], JudgingResult]]]:
     """Yield each phase of judging with the function that carries it out.
 
@@ -71,7 +72,7 @@ def judge_phases(
     from pennyweight.judges.questions import ask_question  # noqa: PLC0415
     from pennyweight.judges.sentences import ask, questions_of  # noqa: PLC0415
 
-    job = JudgingJob(run, store, suite.limits, suite.prices, progress, record, began)
+    job = JudgingJob(run, store, suite.limits, suite.prices, progress, record, began, deadline)
     if judging.scores:
         yield Phase.scores(run.id, judging), lambda: judge_run(job, judging)
     for scorer in suite.scorers:

@@ -6,7 +6,6 @@ the limits of the run, resumable. A reply that cannot be used gives no score, an
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -99,11 +98,13 @@ def ask_question(
             records=_questioned(job, scorer), order=order,
         )  # fmt: skip
         with held(job.store, job.run.id, session.lose):
-            interrupted = asyncio.run(session.work())
+            interrupted = session.run()
             if not session.tally.lost:
                 session.save()
                 if interrupted or session.tally.stop_reason:
-                    job.store.set_run(job.run.id, status="stopped")
+                    waits = session.tally.waits and not interrupted
+                    status = "waiting" if waits else "stopped"
+                    job.store.set_run(job.run.id, status=status)
                 describe_scores(scorers, job.run, job.store)
     return session.result(interrupted=interrupted)
 

@@ -7,7 +7,6 @@ about the behaviours.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -67,9 +66,11 @@ def ask(
         prices = Prices.with_models({**job.prices, **known}, own)
         session = _SentenceSession(job, judging, own, prices, budget, questions=questions)
         with held(job.store, job.run.id, session.lose):
-            interrupted = asyncio.run(session.work())
+            interrupted = session.run()
             if not session.tally.lost:
                 session.save()
+                if session.tally.waits and not interrupted:
+                    job.store.set_run(job.run.id, status="waiting")
     return session.result(interrupted=interrupted)
 
 

@@ -11,7 +11,10 @@ from pennyweight.errors import UsageError, unknown
 from pennyweight.models.reply_schema import read_reply
 
 if TYPE_CHECKING:
+    from pennyweight.models.batch.service import BatchService
     from pennyweight.suite.values import Workspace
+
+Lane = Literal["live", "batch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,8 @@ class Reply:
     `status` is `timeout` or `budget` if the subject itself exceeded a limit. An agent also reports
     whether its result `passed`, its own cost, and its `work`: exit code, output and diff.
     `reported` is the kind of a failure that it reported in an earlier try of the same attempt.
-    `ttft_ms` is the time until the first output of a streamed reply, thinking included.
+    `ttft_ms` is the time until the first output of a streamed reply, thinking included. `lane`
+    tells a reply that came in a provider's batch, at the price of batches.
     """
 
     text: str
@@ -168,6 +172,7 @@ class Reply:
     work: Mapping[str, Any] | None = None
     reported: str | None = None
     ttft_ms: float | None = None
+    lane: Lane = "live"
 
     def plain(self) -> dict[str, Any]:
         """Return the reply as plain data."""
@@ -204,6 +209,11 @@ class Model:
     ignores: frozenset[str] = frozenset()
     """The settings that have no effect on this model."""
 
+    @property
+    def in_batches(self) -> bool:
+        """Whether its requests go into a provider's batches."""
+        return False
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
 
@@ -221,6 +231,10 @@ class Model:
         This is more than `max_tokens` where thinking has a budget of its own.
         """
         return settings.max_tokens
+
+    def batches(self) -> BatchService | None:
+        """Return the provider's batches of this model; None if there are none."""
+        return None
 
     async def call(self, request: Request) -> Reply:
         """Answer once, without retrying. Raise CallError if there is no reply."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from pennyweight.models.model import Model, Usage
+from pennyweight.models.model import Lane, Model, Usage
 from pennyweight.models.providers import LOOPBACK, PROVIDERS
 from pennyweight.models.published_prices import NotPublishedError, published
 from pennyweight.suite.values import Price, Subject
@@ -29,11 +29,20 @@ class Prices:
     names: Mapping[str, str] = field(default_factory=dict)
     batch: bool = False
     _known: dict[str, Price | str] = field(default_factory=dict)
+    _of_batches: Prices | None = None
 
     @classmethod
     def with_models(cls, own: Mapping[str, Price], models: Mapping[str, Model]) -> Prices:
         """Make the prices of a run from its models by subject."""
         return cls(own, {name: model.name for name, model in models.items()})
+
+    def in_lane(self, lane: Lane) -> Prices:
+        """Return the prices of live calls or of batches."""
+        if (lane == "batch") == self.batch:
+            return self
+        if self._of_batches is None:
+            self._of_batches = Prices(self.own, self.names, lane == "batch")
+        return self._of_batches
 
     def of(self, subject: Subject) -> Price | None:
         """Return the price of a subject's model."""

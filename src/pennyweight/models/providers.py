@@ -32,17 +32,33 @@ class Provider:
     wire: Literal["openai", "anthropic", "google"] = "openai"
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     base_env: str = ""
+    batches: bool = False
+    """Whether it has batches. Any other address may have them; it is asked first."""
 
 
 PROVIDERS: dict[str, Provider] = {
     provider.name: provider
     for provider in (
         Provider(
-            "openai", "https://api.openai.com/v1", "OPENAI_API_KEY", limit="max_completion_tokens"
+            "openai",
+            "https://api.openai.com/v1",
+            "OPENAI_API_KEY",
+            limit="max_completion_tokens",
+            batches=True,
         ),
-        Provider("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "anthropic"),
         Provider(
-            "google", "https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY", "google"
+            "anthropic",
+            "https://api.anthropic.com",
+            "ANTHROPIC_API_KEY",
+            "anthropic",
+            batches=True,
+        ),
+        Provider(
+            "google",
+            "https://generativelanguage.googleapis.com/v1beta",
+            "GEMINI_API_KEY",
+            "google",
+            batches=True,
         ),
         Provider("ollama", "http://127.0.0.1:11434/v1"),
         Provider("vllm", "http://127.0.0.1:8000/v1"),
@@ -63,7 +79,7 @@ PROVIDERS: dict[str, Provider] = {
         Provider("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
         Provider("glm", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
         Provider("grok", "https://api.x.ai/v1", "XAI_API_KEY"),
-        Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+        Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", batches=True),
         Provider("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN"),
         Provider("minimax", "https://api.minimax.io/v1", "MINIMAX_API_KEY"),
         Provider("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
@@ -72,7 +88,10 @@ PROVIDERS: dict[str, Provider] = {
         Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
         Provider("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
         Provider(
-            "qwen", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"
+            "qwen",
+            "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+            "DASHSCOPE_API_KEY",
+            batches=True,
         ),
         Provider("sambanova", "https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY"),
         Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
@@ -161,7 +180,8 @@ def _remote(
     encode = wire.encode if wire is not openai else partial(openai.encode, limit=limit)
     host = urlsplit(address).netloc
     account = f"{key.variable} at {host}" if key else f"{host} (no key)"
-    return RemoteModel(name, model, address, wire, encode, key, account, timeout)
+    dialect = provider.wire if provider.batches or base_url else None
+    return RemoteModel(name, model, address, wire, encode, key, account, timeout, dialect)
 
 
 def _address(provider: Provider, base_url: str | None) -> str:

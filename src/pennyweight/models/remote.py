@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pennyweight.models.failure import CallError, address_hint, shorten
 from pennyweight.models.keys import Key
@@ -13,6 +14,9 @@ from pennyweight.models.providers import DEFAULT_TIMEOUT
 from pennyweight.models.reply_memory import max_bytes
 from pennyweight.models.stream import EventStream, StreamedBody
 from pennyweight.models.transport import Answer, Transport, parse
+
+if TYPE_CHECKING:
+    from pennyweight.models.batch.service import BatchService
 
 
 class Wire(Protocol):
@@ -52,11 +56,13 @@ class RemoteModel(Model):
         key: Key | None = None,
         account: str = "",
         timeout: float = DEFAULT_TIMEOUT,
+        dialect: str | None = None,
     ) -> None:
+        self._dialect = dialect
         self.name, self.account = name, account or base_url
         self.ignores = wire.IGNORES
         self._model, self._wire, self._encode, self._key = model, wire, encode, key
-        headers = wire.headers(key.reveal() if key else None)
+        headers = self._headers = wire.headers(key.reveal() if key else None)
         self._base_url = base_url.rstrip("/")
         self._transport = Transport(base_url, headers, timeout)
 
@@ -69,6 +75,17 @@ class RemoteModel(Model):
         """Return the maximum number of output tokens of a call; None if nothing limits it."""
         _, body = self.encode(Request((Message("user", ""),), settings))
         return self._wire.most_output(body)
+
+    def batches(self) -> BatchService | None:
+        """Return the provider's batches of this model; None if there are none."""
+        if self._dialect is None:
+            return None
+        from pennyweight.models.batch.client import BatchClient  # noqa: PLC0415
+        from pennyweight.models.batch.service import BatchService, dialect_of  # noqa: PLC0415
+
+        client = BatchClient(self._base_url, self._headers, self._wire.error, self._key)
+        dialect, encode = dialect_of(self._dialect), partial(self._encode, self._model)
+        return BatchService(self.account, self._model, dialect, client, encode, self._wire.decode)
 
     async def call(self, request: Request) -> Reply:
         """Answer once."""

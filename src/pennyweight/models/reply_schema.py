@@ -85,6 +85,7 @@ REPLY = Struct(
         Field("latency_ms", Number(0, MAX_NUMBER)),
         Field("ttft_ms", Number(0, MAX_NUMBER)),
         Field("status", OneOf(STATUSES)),
+        Field("lane", OneOf(("live", "batch"))),
         Field("passed", Flag()),
         Field("cost_usd", Number(0, MAX_NUMBER)),
         Field("work", ParsedBy(_copied, {}, _JSON)),

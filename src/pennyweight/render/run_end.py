@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pennyweight.engine.ending import (
     AccountClosed,
+    BatchesOut,
     CallTooLarge,
     ClosedBecause,
     EndKind,
@@ -21,6 +22,7 @@ from pennyweight.engine.ending import (
 from pennyweight.engine.resume import ResumePlan
 from pennyweight.judges.phases import Phase, PhaseKind
 from pennyweight.render.plain import cost_text, one_line
+from pennyweight.store.batches import OutBatches
 from pennyweight.store.connection import again
 from pennyweight.store.store import RunSettings, Spending
 from pennyweight.stored_runs.failures import Failure
@@ -63,6 +65,28 @@ def stop_sentence(reason: StopReason) -> str:
             return clean(f"{name} refused {plural(round(amount), 'call')} in a row. {error}")
         case TakenOver():
             return "Another process continued this run."
+        case BatchesOut():
+            return _out_sentence(reason)
+
+
+def _out_sentence(out: BatchesOut) -> str:
+    refused = f"A batch was not taken: {clean(out.refused)}" if out.refused else ""
+    if not out.requests:
+        return refused
+    verb = "is" if out.requests == 1 else "are"
+    where = plural(out.batches, "batch", "batches")
+    return f"{plural(out.requests, 'request')} {verb} out in {where}. {refused}".rstrip()
+
+
+def waiting_line(out: OutBatches, pause: float) -> str:
+    """Write what is out in batches, and when it is asked for again.
+
+    >>> waiting_line(OutBatches(2, 1_500, 700), 30)
+    '2 batches out: 700 of 1,500 requests done. Next check in 30 s.'
+    """
+    batches = plural(out.batches, "batch", "batches")
+    done = f"{count(out.done)} of {plural(out.requests, 'request')} done"
+    return f"{batches} out: {done}. Next check in {duration(pause * 1_000)}."
 
 
 def _limit_sentence(reached: LimitReached) -> str:
@@ -117,12 +141,23 @@ def resume_command(
     return " ".join([again(address, run), *map(shlex.quote, options)])
 
 
+def collect_command(resume: str) -> str:
+    """Write the command that collects batches, given the one that resumes a run.
+
+    >>> collect_command("pennyweight run --resume a1 --store team.db")
+    'pennyweight collect a1 --store team.db'
+    """
+    return resume.replace("pennyweight run --resume", "pennyweight collect", 1)
+
+
 def end_sentences(
     ended: RunEnd, command: str, *, missing: int, answered: int, last_error: str = ""
 ) -> Iterator[str]:
     """Write why a run ended and how to continue it with a command; nothing if it is complete."""
     if ended.kind is EndKind.INTERRUPTED:
         yield f"Interrupted. Continue with: {command}"
+    elif ended.kind is EndKind.WAITING and ended.reason:
+        yield f"{stop_sentence(ended.reason)} Fetch their replies with: {collect_command(command)}"
     elif ended.kind is EndKind.DECIDED:  # nothing has to be continued
         yield from [stop_sentence(ended.reason)] if ended.reason else ()
     elif ended.reason:
@@ -219,6 +254,9 @@ def judging_sentences(judged: JudgingResult, command: str) -> Iterator[str]:
     if judged.unjudged:
         yield f"Attempts without any valid judgment: {judged.unjudged:,}."
     ended = tally.end
+    if ended.kind is EndKind.WAITING and ended.reason:
+        yield f"{stop_sentence(ended.reason)} Fetch their replies with: {collect_command(command)}"
+        return
     if ended.kind is EndKind.STOPPED:
         if retried := retry_sentence(ended, tally.retries, tally.last_error):
             yield retried

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.render.format import estimate_cells, heading
 from pennyweight.render.plain import cost_text, csv_table, json_text, markdown_table, one_line
 from pennyweight.render.terminal import Terminal, labelled, table_text
+from pennyweight.store.batches import OutBatches
 from pennyweight.store.cells import DamagedRun
 from pennyweight.store.store import Spending, StoredRun
 from pennyweight.suite.narrowing import change_words, part_words
@@ -60,12 +61,23 @@ def render(
     format: str,  # noqa: A002
     damaged: Sequence[DamagedRun] = (),
     headlines: Mapping[str, Headline] | None = None,
+    out: Mapping[str, OutBatches] | None = None,
 ) -> str:
-    """Write a list of runs with their headlines; `damaged` ones only as JSON."""
-    known = headlines or {}
+    """Write a list of runs with their headlines; `damaged` ones only as JSON.
+
+    `out` has what is out in batches, of runs that wait for some.
+    """
+    known, away = headlines or {}, out or {}
     if format == "json":
         unread = [{**asdict(one), "advice": one.advice} for one in damaged]
-        runs = [{**facts(*one), "headline": _headline(known.get(one[0].id))} for one in entries]
+        runs = [
+            {
+                **facts(*one),
+                "headline": _headline(known.get(one[0].id)),
+                **({"out": asdict(away[one[0].id])} if one[0].id in away else {}),
+            }
+            for one in entries
+        ]
         return json_text({"runs": runs, "damaged": unread})
     if format == "csv":
         head = ["run", "suite", "status", "made", "attempts", "errors", "cost_usd", "narrowed"]
@@ -79,7 +91,10 @@ def render(
         return csv_table([head, *rows])
     head = ["run", "suite", "status", "made", "headline", "cost"]
     below = "\n" if format == "table" else ", "
-    body = [_row(*entry, known.get(entry[0].id), below=below) for entry in entries]
+    body = [
+        _row(*entry, known.get(entry[0].id), away.get(entry[0].id), below=below)
+        for entry in entries
+    ]
     right = range(3, 6)
     if format == "markdown":
         return markdown_table([head, *body], right)
@@ -99,12 +114,15 @@ def _row(
     statuses: dict[str, int],
     spent: Spending,
     headline: Headline | None,
+    out: OutBatches | None,
     *,
     below: str,
 ) -> list[str]:
     made = f"{count(_made(statuses))}/{count(run.attempts)}"
     if errors := statuses.get("error", 0):
         made += f"{below}{plural(errors, 'error')}"
+    if out:
+        made += f"{below}{count(out.requests)} out in batches"
     name, cost = one_line(run.suite, 20), cost_text(spent) or MISSING
     part = one_line(part_words(run.settings), 40)
     suite = f"{name}{below}{part}" if part else name
@@ -115,6 +133,18 @@ def _row(
         if headline.side:
             value += f"{below}{one_line(headline.side, 24)}"
     return [run.id, suite, run.status, made, value, cost]
+
+
+def out_fact(out: OutBatches, format: str) -> Any:  # noqa: A002
+    """Return what is out in batches as a fact of a run.
+
+    >>> out_fact(OutBatches(2, 1_500, 700), "table")
+    '1,500 requests in 2 batches, 700 of them answered'
+    """
+    if format == "json":
+        return asdict(out)
+    where = plural(out.batches, "batch", "batches")
+    return f"{plural(out.requests, 'request')} in {where}, {count(out.done)} of them answered"
 
 
 def render_one(entry: RunEntry, format: str, **more: Any) -> str:  # noqa: A002

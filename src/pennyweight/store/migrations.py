@@ -101,6 +101,11 @@ STEPS: tuple[tuple[Step, ...], ...] = (
     (_create(tables.SHARE, tables.QUEUE, tables.PORTION, tables.WORKER),),
     (_add_columns(tables.REMARK, "draw"), _index(tables.REMARK, "pennyweight_remark_record")),
     (_create(tables.SEARCH, tables.WORDS),),
+    (
+        _create(tables.BATCH, tables.REQUEST),
+        _add_columns(tables.RECORD, "lane"),
+        _add_columns(tables.ASIDE, "lane"),
+    ),
 )
 """Step n upgrades a store from version n to n + 1. A released step never changes."""
 

@@ -122,6 +122,42 @@ CALL = Table(
 )
 """The ledger: a row for each call, whether or not its reply was usable."""
 
+BATCH = Table(
+    "pennyweight_batch",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    *_required(Text, "run", "kind", "subject", "state"),
+    Column("handle", Text),
+    *_required(BigInteger, "requests", "done"),
+    *_required(Double, "held_usd", "at"),
+    Column("held_tokens", BigInteger, nullable=False),
+    Column("problem", Text),
+    Index("pennyweight_batch_run", "run"),
+)
+"""A batch at a provider. Its `id` is also its name there, and `handle` the provider's id of it.
+
+`kind` and `subject` say who asks: the attempts of a subject, or a judge. `state` is `preparing`,
+`ready`, `submitting`, `out`, `ended` or `dropped`; `at` is when it was submitted.
+"""
+
+REQUEST = Table(
+    "pennyweight_request",
+    METADATA,
+    *_key(),
+    *_required(Text, "id", "batch", "state"),
+    Column("attempts", Integer, nullable=False),
+    Column("held_usd", Double),
+    Column("held_tokens", BigInteger),
+    *_optional(Text, "error_kind", "error", "body"),
+    PrimaryKeyConstraint("run", "id"),
+    Index("pennyweight_request_batch", "batch"),
+)
+"""A request in a batch, by the id that it has there, and the provider's reply as JSON.
+
+`state` is `out`, `answered`, `failed` (the next batch has it again), `refused` or `told`;
+`attempts` counts the batches that it was in.
+"""
+
 MEASURED = Table(
     "pennyweight_measured",
     METADATA,

@@ -165,6 +165,13 @@ _SUBJECT_HINTS = {
     **dict.fromkeys(("max_output_tokens", "max_completion_tokens"), "max_tokens"),
 }
 
+_LANE = Field(
+    "lane",
+    OneOf(("live", "batch")),
+    "How calls are made: live, or in the provider's batches, which are cheaper and take hours.",
+)
+OWN_LIMITS = Struct("limits of one model", (_LANE,), {})
+
 _NAMED = (
     Field("name", _NAME, "The name in records; the model if missing."),
     Field(
@@ -180,6 +187,7 @@ _NAMED = (
         _NAME,
         "The model whose published price it has, as provider/name: for gateways and own addresses.",
     ),
+    Field("limits", OWN_LIMITS, "The lane of this model, where it differs from the suite's."),
     *SETTINGS,
 )
 
@@ -237,6 +245,7 @@ LIMITS = Struct(
         Field("tokens", Number(1, whole=True), "The token limit of a run."),
         Field("seconds", Number(0, above=True), "The time limit of a run in seconds."),
         Field("timeout", Number(0, above=True), "The seconds that one call may take."),
+        _LANE,
     ),
     {"cost": "usd", "budget": "usd", "time": "seconds", "max_connections": "concurrency"},
 )

@@ -309,7 +309,7 @@ class SuiteReader:
         path = path or ("subjects",)
         subjects: list[Subject] = []
         for index, one in enumerate(given):
-            table = {"model": one} if isinstance(one, str) else one
+            table: dict[str, Any] = {"model": one} if isinstance(one, str) else one
             agent = self._agent(table, *path, index) if "command" in table else None
             if agent is None and "model" not in table:
                 continue
@@ -323,9 +323,8 @@ class SuiteReader:
             settings = _settings(table)
             urls, key = tuple(table.get("base_url") or ()), table.get("key_env")
             like, url = table.get("priced_as"), urls[0] if urls else None
-            made = Subject(
-                name, table["model"], url, key, settings, agent, self.folder, like, urls[1:]
-            )
+            rest = self.folder, like, urls[1:], table.get("limits", {}).get("lane")
+            made = Subject(name, table["model"], url, key, settings, agent, *rest)
             subjects.append(made)
             self.lines.append((made, line))
         return tuple(subjects)

@@ -48,6 +48,8 @@ class NarrowingOptions(TypedDict, total=False):
     """The number of concurrent calls."""
     temperature: float | None
     """The temperature of every call."""
+    lane: Literal["live", "batch"] | None
+    """Whether calls go into the providers' batches."""
     set: Mapping[str, Any] | None
     """Other values of the suite, by their place in it: `{"tiers.T1.system": "Be brief."}`."""
 
@@ -74,7 +76,12 @@ class Narrowing:
     def of(cls, **given: Any) -> Narrowing:
         """Make it of the keywords of `NarrowingOptions`; refuse what does not go together."""
         changes = dict(given.pop("set", None) or {})
-        short = {"runs": "runs", "concurrency": f"{LIMITS}.concurrency", "temperature": None}
+        short = {
+            "runs": "runs",
+            "concurrency": f"{LIMITS}.concurrency",
+            "temperature": None,
+            "lane": f"{LIMITS}.lane",
+        }
         for name, path in short.items():
             if (value := given.pop(name, None)) is not None:
                 changes[path or name] = value

@@ -171,6 +171,8 @@ class Subject:
     """The model whose published price it has, as provider/name."""
     more_urls: tuple[str, ...] = ()
     """Further addresses of the same model. They do not determine what is sent."""
+    lane: Literal["live", "batch"] | None = None
+    """Whether its calls go into the provider's batches; None as the suite says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,8 @@ class Limits:
     seconds: float | None = None
     timeout: float = 120.0
     """Seconds for one call."""
+    lane: Literal["live", "batch"] = "live"
+    """Whether calls go into the providers' batches."""
 
 
 @dataclass(frozen=True, slots=True)

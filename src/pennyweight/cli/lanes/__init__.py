@@ -1,0 +1,1 @@
+"""Commands for runs that are carried out elsewhere: in providers' batches."""

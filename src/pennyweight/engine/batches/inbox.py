@@ -1,0 +1,207 @@
+"""Batches that are out: find those whose handle was lost, and take in what has come back."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import orjson
+
+from pennyweight.engine.batches.outbox import released
+from pennyweight.engine.budget import Amount
+from pennyweight.engine.calls import (
+    NOT_KNOWN,
+    NOTHING_USED,
+    CallResult,
+    call_row,
+    reserved_row,
+    used_of,
+)
+from pennyweight.models.batch.dialect import RemoteBatch, ResultRow
+from pennyweight.models.batch.service import BatchService
+from pennyweight.models.failure import RETRYABLE, CallError
+from pennyweight.models.model import Reply
+from pennyweight.models.prices import Prices
+from pennyweight.store.batches import (
+    BatchRequest,
+    StoredBatch,
+    batches_of,
+    drop_batch,
+    is_known,
+    known_handles,
+    requests_out,
+    rest_of,
+    set_batch,
+    settle_requests,
+)
+from pennyweight.store.store import Row, Store
+from pennyweight.suite.values import Subject
+from pennyweight.text.safe import storable
+
+GROUP, GROUP_BYTES = 200, 16 * 1024 * 1024
+"""Results that are stored together: at most so many, and not many more bytes."""
+SETTLING = 30.0
+"""Seconds after a submission in which a provider may not list the batch yet."""
+CLOCKS = 3600.0
+"""Seconds by which the provider's clock may differ from ours."""
+SAMPLE = 20
+"""Results that tell whose a batch is."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneMember:
+    """A subject or judge whose requests go into batches."""
+
+    subject: Subject
+    service: BatchService
+    model: str
+    """The model's name in the ledger."""
+
+
+@dataclass(slots=True)
+class Inbox:
+    """The batches of one kind of call of a run."""
+
+    store: Store
+    run: str
+    kind: str
+    members: Mapping[str, LaneMember]
+    prices: Prices
+    late: bool = False
+    """Whether what is not answered yet is to be called live: batches that are out are stopped."""
+    unread: int = 0
+    """Lines of results that could not be understood."""
+
+    def collect(self) -> bool:
+        """Take in what has come back; return whether anything has changed."""
+        changed = False
+        for batch in batches_of(self.store, self.run):
+            member = self.members.get(batch.subject)
+            if batch.kind != self.kind or member is None:
+                continue
+            if batch.state in {"preparing", "ready"}:  # it was never submitted
+                held = [released(batch)] if batch.state == "ready" else []
+                drop_batch(self.store, batch, held)
+                changed = True
+                continue
+            remote = self._remote(batch, member.service)
+            changed |= remote is not None and self._take(batch, member, remote)
+        return changed
+
+    def _remote(self, batch: StoredBatch, service: BatchService) -> RemoteBatch | None:
+        """Return the batch as the provider has it; None if that cannot be said yet."""
+        if batch.handle is not None:
+            return service.read(batch.handle)
+        unsure, known = False, known_handles(self.store)
+        for remote in service.listed():
+            if remote.created is not None and remote.created < batch.at - CLOCKS:
+                break
+            mine = remote.name == batch.id
+            if remote.name is None and remote.handle not in known:
+                same = remote.requests in {None, batch.requests}
+                unsure |= same and not remote.has_ended
+                mine = same and remote.has_ended and self._is_ours(batch, service, remote)
+            if mine:
+                set_batch(self.store, batch.id, state="out", handle=remote.handle)
+                return remote
+        if not unsure and time.time() - batch.at > SETTLING:
+            drop_batch(self.store, batch, [released(batch)])
+        return None
+
+    def _is_ours(self, batch: StoredBatch, service: BatchService, remote: RemoteBatch) -> bool:
+        """Whether the results of a nameless batch are those of our requests."""
+        first = islice(service.results(remote), SAMPLE)
+        return is_known(self.store, [row.id for row in first if row], batch.id)
+
+    def _take(self, batch: StoredBatch, member: LaneMember, remote: RemoteBatch) -> bool:
+        """Store the results of a batch that has ended; return whether it has."""
+        if not remote.has_ended:
+            if remote.done and remote.done != batch.done:
+                set_batch(self.store, batch.id, done=min(remote.done, batch.requests))
+            if self.late:
+                member.service.cancel(remote.handle)
+            return False
+        for rows in self._groups(member.service.results(remote)):
+            self._settle(batch, member, rows)
+        wrong = CallError("timeout", "The batch ended without an answer to this request.")
+        if remote.problem:
+            text = f"The provider refused the batch: {remote.problem}"
+            wrong = CallError("rate_limit" if remote.passes else "bad_request", text)
+        while rest := rest_of(self.store, batch.id, GROUP):
+            self._write(batch, [(_failed(one, wrong), None) for one in rest], [])
+        set_batch(
+            self.store, batch.id, state="ended", done=batch.requests, problem=remote.problem or None
+        )
+        return True
+
+    def _groups(self, rows: Iterator[ResultRow | None]) -> Iterator[dict[str, ResultRow]]:
+        """Yield rows in groups of limited size; of several with one id, the first."""
+        group: dict[str, ResultRow] = {}
+        size = 0
+        for row in rows:
+            if row is None:
+                self.unread += 1
+                continue
+            group.setdefault(row.id, row)
+            size += row.size
+            if len(group) >= GROUP or size >= GROUP_BYTES:
+                yield group
+                group, size = {}, 0
+        if group:
+            yield group
+
+    def _settle(self, batch: StoredBatch, member: LaneMember, rows: dict[str, ResultRow]) -> None:
+        settled: list[tuple[BatchRequest, str | None]] = []
+        calls: list[Row] = []
+        for id_, request in requests_out(self.store, batch.id, rows.keys()).items():
+            row = rows[id_]
+            body, reply, error, used = None, None, None, NOTHING_USED
+            try:
+                reply = member.service.reply(row)
+                body, used = _json(row.body), self._used(member, reply)
+            except CallError as wrong:
+                error = wrong
+                if wrong.usage:
+                    used = self._used(member, Reply("", usage=wrong.usage))
+                elif wrong.perhaps_paid:
+                    used = NOT_KNOWN
+            settled.append(
+                (_failed(request, error) if error else replace(request, state="answered"), body)
+            )
+            if not row.ended:
+                most = Amount(request.held_usd, request.held_tokens)
+                result = CallResult(used, 0.0, reply, error)
+                calls.append(call_row(self.kind, request.key, member.model, result, most))
+        self._write(batch, settled, calls)
+
+    def _used(self, member: LaneMember, reply: Reply) -> Amount:
+        return used_of(self.prices, member.subject, reply)
+
+    def _write(
+        self,
+        batch: StoredBatch,
+        settled: list[tuple[BatchRequest, str | None]],
+        calls: list[Row],
+    ) -> None:
+        """Store results with their calls, and take back what was held for them."""
+        usd = sum(one.held_usd or 0.0 for one, _ in settled)
+        tokens = sum(one.held_tokens or 0 for one, _ in settled)
+        settle_requests(self.store, settled, [*calls, reserved_row(batch.run, -usd, -tokens)])
+
+
+def _failed(request: BatchRequest, error: CallError) -> BatchRequest:
+    passes = error.kind in RETRYABLE and not error.final
+    text = storable(str(error))
+    return replace(
+        request, state="failed" if passes else "refused", error_kind=error.kind, error=text
+    )
+
+
+def _json(value: object) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # such as an unpaired surrogate
+        return json.dumps(value)

@@ -1,0 +1,186 @@
+"""The lane of a run: the models of its batches, and what goes out and comes in."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pennyweight.engine.batches.inbox import Inbox, LaneMember
+from pennyweight.engine.batches.outbox import Outbox, wanted_request
+from pennyweight.engine.batches.pending import PendingError, WantedError, in_lane
+from pennyweight.engine.budget import Amount
+from pennyweight.engine.ending import BatchesOut
+from pennyweight.engine.tally import Tally
+from pennyweight.errors import UsageError
+from pennyweight.models.batch.dialect import ResultRow
+from pennyweight.models.failure import CallError, Kind
+from pennyweight.models.model import Model, Reply, Request, Settings
+from pennyweight.models.prices import Prices
+from pennyweight.record import AttemptKey
+from pennyweight.store.batches import (
+    RequestState,
+    first_submission,
+    forget_replies,
+    mark_told,
+    out_batches,
+    reply_of,
+    request_states,
+)
+from pennyweight.store.store import Store
+from pennyweight.suite.values import Limits, Subject
+
+MAX_BATCHES = 3
+"""How many batches a request may be in before its failure is final."""
+ROOM = 64
+"""Bytes of a file besides its requests, at most."""
+
+
+@dataclass(slots=True)
+class BatchLane:
+    """The batches of one kind of call (attempts, or judges) of a run."""
+
+    store: Store
+    run: str
+    kind: str
+    members: Mapping[str, LaneMember]
+    inbox: Inbox
+    outbox: Outbox
+    is_late: bool = False
+    """Whether the deadline has passed, so that what is not answered is called live."""
+    states: dict[str, tuple[RequestState, int]] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        store: Store,
+        run: str,
+        kind: str,
+        subjects: Iterable[Subject],
+        models: Mapping[str, Model],
+        prices: Prices,
+        limits: Limits,
+        deadline: float | None = None,
+    ) -> BatchLane:
+        """Open the lane of the subjects that use it.
+
+        `deadline` is in seconds since the first batch of the run was submitted.
+        """
+        members = {}
+        for subject in subjects:
+            service = models[subject.name].batches() if in_lane(subject, limits) else None
+            if service is not None:
+                members[subject.name] = LaneMember(subject, service, models[subject.name].name)
+        first = first_submission(store, run) if deadline is not None else None
+        late = first is not None and deadline is not None and time.time() >= first + deadline
+        inbox = Inbox(store, run, kind, members, prices, late)
+        return cls(store, run, kind, members, inbox, Outbox(store, run, kind), late)
+
+    def collect(self) -> None:
+        """Take in what has come back from the providers."""
+        self.inbox.collect()
+        self.states = request_states(self.store, self.run)
+
+    def wrapped(self, models: Mapping[str, Model]) -> dict[str, Model]:
+        """Return the models, with those of the lane in place of those that are called live."""
+        return {
+            name: BatchedModel(model, self, self.members[name]) if name in self.members else model
+            for name, model in models.items()
+        }
+
+    def close(self, tally: Tally, *, is_cut: bool = False) -> None:
+        """Submit what waits, unless the run was interrupted; set the reason if a batch is out."""
+        mark_told(self.store, self.run, self.told)
+        if is_cut or tally.lost:
+            if not tally.lost:
+                self.outbox.discard()
+            return
+        self.outbox.submit()
+        out = out_batches(self.store, [self.run]).get(self.run)
+        if out or self.outbox.refused:
+            numbers = (out.requests, out.batches) if out else (0, 0)
+            tally.set_reason(BatchesOut(*numbers, self.outbox.refused))
+        else:
+            forget_replies(self.store, self.run, self.kind, self.members)
+
+    def reply(self, member: LaneMember, request: Request) -> Reply | None:
+        """Return the reply to a request; None if it is to be called live.
+
+        Raise PendingError while it is in a batch, WantedError if it is in none yet.
+        """
+        owner = f"{self.run}\0{member.subject.name}"
+        id_, path, line = member.service.request_id(owner, request)
+        state, times = self.states.get(id_, (None, 0))
+        if state == "out":
+            raise PendingError
+        if state == "answered":
+            body, _, _ = reply_of(self.store, self.run, id_)
+            if body is not None:
+                return member.service.reply(ResultRow(id_, 200, json.loads(body)))
+        if state == "refused" or (state == "failed" and times >= MAX_BATCHES and not self.is_late):
+            _, kind, error = reply_of(self.store, self.run, id_)
+            self.told.append(id_)
+            raise CallError(cast("Kind", kind), error or "", final=True)
+        if self.is_late:
+            return None
+        if len(line) + ROOM > member.service.size.bytes:
+            text = "The request is larger than a batch of this provider may be."
+            raise CallError("too_large", text, sent=False, final=True)
+
+        def put(key: AttemptKey, most: Amount) -> None:
+            wanted = wanted_request(key, id_, times, most)
+            self.outbox.put(member.service, member.subject.name, path, line, wanted)
+            self.states[id_] = "out", times + 1
+
+        raise WantedError(put)
+
+
+class BatchedModel(Model):
+    """A model that is called in batches: it has a reply, or not yet."""
+
+    def __init__(self, live: Model, lane: BatchLane, member: LaneMember) -> None:
+        self.name, self.account, self.limit = live.name, live.account, live.limit
+        self.ignores = live.ignores
+        self._live, self._lane, self._member = live, lane, member
+
+    @property
+    def in_batches(self) -> bool:
+        """Whether no request is sent live."""
+        return not self._lane.is_late
+
+    def encode(self, request: Request) -> tuple[str, dict[str, Any]] | None:
+        """Return the request as it would be sent live."""
+        return self._live.encode(request)
+
+    def most_output(self, settings: Settings) -> int | None:
+        """Return the maximum number of output tokens of a call."""
+        return self._live.most_output(settings)
+
+    async def call(self, request: Request) -> Reply:
+        """Return the reply from a batch, or call live after the deadline."""
+        reply = self._lane.reply(self._member, request)
+        return await self._live.call(request) if reply is None else reply
+
+    async def close(self) -> None:
+        """Close the live model."""
+        await self._live.close()
+
+
+def check_batches(subjects: Iterable[Subject], models: Mapping[str, Model], limits: Limits) -> None:
+    """Raise UsageError if a provider of the lane has no batches, before the first call."""
+    asked = set()
+    for subject in subjects:
+        service = models[subject.name].batches() if in_lane(subject, limits) else None
+        if service is None or service.client.base_url in asked:
+            continue
+        asked.add(service.client.base_url)
+        try:
+            service.check()
+        except CallError as error:
+            raise UsageError(
+                f"{subject.name} cannot be called in batches: {error} Nothing was submitted. "
+                "'lane: live' under its limits calls it one by one."
+            ) from error

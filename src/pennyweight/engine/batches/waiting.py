@@ -1,0 +1,89 @@
+"""Wait for the batches of a run: ask their providers now and then, until one has ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pennyweight.engine.execution import model_of
+from pennyweight.models.batch.service import BatchService
+from pennyweight.models.failure import CallError
+from pennyweight.store.batches import (
+    OutBatches,
+    StoredBatch,
+    batches_of,
+    first_submission,
+    out_batches,
+    set_batch,
+)
+from pennyweight.store.store import Store, StoredRun
+from pennyweight.suite.values import LoadedSuite, Subject
+
+POLL = 30.0
+"""Seconds between two questions, if nothing else is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWait:
+    """How the batches of a run are collected."""
+
+    wait: bool = False
+    """Whether to stay until all of them are in."""
+    deadline: float | None = None
+    """Seconds since the first submission after which the rest is called live."""
+    poll: float = POLL
+
+    def pause(
+        self,
+        suite: LoadedSuite,
+        run: StoredRun,
+        store: Store,
+        tell: Callable[[OutBatches, float], None],
+    ) -> None:
+        """Return when a batch has ended, has to be found again, or the deadline has come."""
+        services = _services(suite)
+        first = first_submission(store, run.id)
+        end = None if self.deadline is None or first is None else first + self.deadline
+        began = time.time()
+        while True:
+            out = out_batches(store, [run.id]).get(run.id, OutBatches())
+            rest = self.poll
+            if end is not None and end > time.time():
+                rest = min(rest, end - time.time())
+            tell(out, rest)
+            time.sleep(rest)
+            if end is not None and began < end <= time.time():
+                return
+            if any(_has_ended(one, services, store) for one in batches_of(store, run.id)):
+                return
+
+
+def _services(suite: LoadedSuite) -> Callable[[str], BatchService | None]:
+    judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
+    subjects: dict[str, Subject] = {one.name: one for one in (*suite.subjects, *judges)}
+
+    def service(name: str) -> BatchService | None:
+        # a judge that is asked about something else than scores has that in its name
+        fitting = (s for own, s in subjects.items() if name.startswith(f"{own} on "))
+        found = subjects.get(name) or next(fitting, None)
+        return model_of(found).batches() if found else None
+
+    return service
+
+
+def _has_ended(
+    batch: StoredBatch, service_of: Callable[[str], BatchService | None], store: Store
+) -> bool:
+    """Whether a batch has ended, or its handle is not known, so that a collection can help."""
+    service = service_of(batch.subject)
+    if batch.handle is None or service is None:
+        return True
+    with suppress(CallError):  # a provider that cannot be reached is asked again
+        remote = service.read(batch.handle)
+        done = min(remote.done or 0, batch.requests)
+        if done != batch.done:
+            set_batch(store, batch.id, done=done)
+        return remote.has_ended
+    return False

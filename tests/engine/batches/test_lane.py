@@ -1,0 +1,365 @@
+"""The batch lane from end to end: what goes out, what comes back, and in which state."""
+
+import json
+from contextlib import closing
+
+import pytest
+
+import pennyweight
+from batch_serving import DIALECTS, batch_server, batch_suite
+from pennyweight.api.lanes.collect import collect
+from pennyweight.engine.batches import inbox, lane
+from pennyweight.errors import InputError, UsageError
+from pennyweight.models.batch import openai
+from pennyweight.models.batch.dialect import BatchSize
+from pennyweight.store.batches import batches_of, out_batches, request_states
+from pennyweight.store.store import Store
+
+
+@pytest.fixture
+def server(tmp_path):
+    with batch_server(tmp_path) as started:
+        yield started
+
+
+@pytest.fixture
+def store(tmp_path):
+    with closing(Store(str(tmp_path / "store.db"))) as opened:
+        yield opened
+
+
+def rows_of(run):
+    return {row["task_id"]: row for row in run.records().to_dicts()}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_run_goes_out_and_comes_back(dialect, server, store, tmp_path):
+    server.control(hold=True)
+    run = pennyweight.run(batch_suite(tmp_path, server, dialect), store=store)
+    assert (run.status, run.exit_code, run.made, run.missing) == ("waiting", 0, 0, 5)
+    out = out_batches(store)[run.id]
+    assert (out.batches, out.requests, out.done) == (1, 5, 0)
+    held = store.spent(run.id)["held_usd"]
+    assert held > 0
+    assert collect(store=store).is_waiting
+    assert store.spent(run.id)["held_usd"] == pytest.approx(held)
+    server.control(hold=False)
+    run = collect(store=store)
+    assert (run.status, run.exit_code, run.made) == ("done", 0, 5)
+    for i, row in enumerate(rows_of(run).values()):
+        assert row["response"] == str(2 + 3 * i)
+        assert row["lane"] == "batch"
+        for name in ("latency_ms", "wait_ms", "ttft_ms", "duration_seconds"):
+            assert row.get(name) is None
+        assert row["cost_usd"] == pytest.approx(16e-6)
+    spent = store.spent(run.id)
+    assert (spent["calls"], spent["held_usd"], spent["held_tokens"]) == (5, None, None)
+    assert spent["usd"] == pytest.approx(80e-6)
+    assert server.submissions() == [5]
+    assert server.log()["live"] == 0
+
+
+def test_a_run_that_is_resumed_collects_too(server, store, tmp_path):
+    path = batch_suite(tmp_path, server)
+    assert pennyweight.run(path, store=store).is_waiting
+    assert pennyweight.resume(path, store=store).status == "done"
+    assert server.submissions() == [5]
+
+
+def test_live_calls_say_so(server, store, tmp_path):
+    run = pennyweight.run(batch_suite(tmp_path, server), store=store, lane="live")
+    assert {row["lane"] for row in rows_of(run).values()} == {"live"}
+    assert (run.status, server.submissions(), server.log()["live"]) == ("done", [], 5)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("order", ["reversed", "doubled", "foreign", "junk"])
+def test_results_in_any_shape(dialect, order, server, store, tmp_path):
+    server.control(order=order)
+    pennyweight.run(batch_suite(tmp_path, server, dialect, tasks=9), store=store)
+    run = collect(store=store)
+    assert run.status == "done"
+    assert {row["response"] for row in rows_of(run).values()} == {str(2 + 3 * i) for i in range(9)}
+    assert (store.spent(run.id)["calls"], server.submissions()) == (9, [9])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_rows_that_are_missing_go_into_the_next_batch(dialect, server, store, tmp_path):
+    """Cut off within a line, with no row, or expired: not answered, so not paid for."""
+    server.control(order="truncated", expire=["[0]"])
+    pennyweight.run(batch_suite(tmp_path, server, dialect, tasks=9), store=store)
+    server.control(order="", expire=[], drop=["[8]"])
+    assert collect(store=store).is_waiting
+    assert 4 <= server.submissions()[1] <= 5
+    server.control(drop=[])
+    assert collect(store=store).is_waiting
+    run = collect(store=store)
+    assert server.submissions()[2:] == [1]
+    assert (run.status, len(rows_of(run)), store.spent(run.id)["calls"]) == ("done", 9, 9)
+    assert store.spent(run.id)["held_usd"] is None
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_errors_that_stay_become_failed_attempts(dialect, server, store, tmp_path):
+    server.control(fail={"[1]": 400, "[2]": 500})
+    pennyweight.run(batch_suite(tmp_path, server, dialect), store=store)
+    run = collect(store=store)
+    assert server.submissions() == [5, 1]  # a server's failure may pass, a refusal does not
+    assert rows_of(run)["t1"]["error_kind"] == "bad_request"
+    while run.is_waiting:
+        run = collect(store=store)
+    assert server.submissions() == [5, 1, 1]
+    rows = rows_of(run)
+    assert rows["t2"]["error_kind"] == "server"
+    assert [rows[f"t{i}"]["status"] for i in range(5)] == ["ok", "error", "error", "ok", "ok"]
+    assert (run.status, run.exit_code) == ("failed", 4)
+    server.control(fail={})
+    assert collect(run.id, store=store).status == "failed"  # collecting repeats no failure
+    assert server.submissions() == [5, 1, 1]
+    assert pennyweight.resume(run.id, store=store).is_waiting
+    assert collect(store=store).status == "done"
+    assert server.submissions() == [5, 1, 1, 2]
+
+
+@pytest.mark.parametrize("dialect", ["openai", "google"])
+def test_a_batch_that_is_refused_as_a_whole(dialect, server, store, tmp_path):
+    server.control(whole="invalid_model")
+    pennyweight.run(batch_suite(tmp_path, server, dialect), store=store)
+    run = collect(store=store)
+    assert (run.status, run.errors) == ("failed", {"bad_request": 5})
+    assert "It is invalid_model" in rows_of(run)["t0"]["error"]
+
+
+def test_a_full_queue_is_tried_again(server, store, tmp_path):
+    server.control(whole="token_limit_exceeded")
+    pennyweight.run(batch_suite(tmp_path, server), store=store)
+    server.control(whole=None)
+    assert collect(store=store).is_waiting
+    assert collect(store=store).status == "done"
+    assert server.submissions() == [5, 5]
+
+
+def test_a_batch_that_is_not_taken(server, store, tmp_path):
+    path = batch_suite(tmp_path, server)
+    server.control(die="upload")
+    run = pennyweight.run(path, store=store)
+    assert (run.status, run.exit_code, run.is_waiting) == ("stopped", 4, False)
+    assert store.spent(run.id)["held_usd"] is None
+    assert pennyweight.resume(run.id, store=store).is_waiting
+    assert collect(store=store).status == "done"
+    assert server.submissions() == [5]
+
+
+def test_sizes_are_kept(server, store, tmp_path, monkeypatch):
+    monkeypatch.setattr(openai, "SIZE", BatchSize(4, 10**9))
+    run = pennyweight.run(batch_suite(tmp_path, server, tasks=10), store=store)
+    assert server.submissions() == [4, 4, 2]
+    assert out_batches(store)[run.id].batches == 3
+    assert collect(store=store).status == "done"
+    line = openai.line("pw_" + 40 * "0", "/chat/completions", {
+        "model": "fake", "messages": [{"role": "user", "content": "[0] 2 + 0 plus 0?"}],
+        "max_tokens": 16,
+    })  # fmt: skip
+    monkeypatch.setattr(openai, "SIZE", BatchSize(10**6, 3 * len(line) + 3))
+    pennyweight.run(batch_suite(tmp_path, server, tasks=10), store=store)
+    assert server.submissions()[3:] == [3, 3, 3, 1]
+    monkeypatch.setattr(openai, "SIZE", BatchSize(10**6, 20))
+    run = pennyweight.run(batch_suite(tmp_path, server, tasks=2), store=store)
+    assert (run.status, run.errors) == ("failed", {"too_large": 2})
+
+
+def test_the_price_of_batches_is_reserved_and_recorded(server, store, tmp_path):
+    subject = {
+        "name": "m", "model": "openai/gpt-4o", "base_url": server.base_url("openai"),
+        "priced_as": "openai/gpt-4o", "max_tokens": 16,
+    }  # fmt: skip
+    path = batch_suite(tmp_path, server, subjects=[subject], prices={})
+    live = pennyweight.run(path, store=store, lane="live")
+    server.control(hold=True)
+    run = pennyweight.run(path, store=store)
+    held = store.spent(run.id)["held_usd"]
+    server.control(hold=False)
+    run = collect(store=store)
+    for task, row in rows_of(run).items():
+        other = rows_of(live)[task]
+        assert row["input_price"] == other["input_price"] / 2
+        assert row["cost_usd"] == pytest.approx(other["cost_usd"] / 2)
+        assert row["cost_usd"] < held / 5
+    assert store.spent(run.id)["usd"] == pytest.approx(store.spent(live.id)["usd"] / 2)
+
+
+def test_a_limit_lets_out_what_it_covers_and_the_rest_later(server, store, tmp_path):
+    """Each request may use some 50 tokens, and uses 7: one after the other they fit."""
+    limits = {"lane": "batch", "tokens": 150}
+    server.control(hold=True)
+    run = pennyweight.run(batch_suite(tmp_path, server, limits=limits), store=store)
+    first = server.submissions()
+    assert run.is_waiting
+    assert 0 < sum(first) < 5
+    spent = store.spent(run.id)
+    assert spent["held_tokens"] <= 150
+    server.control(hold=False)
+    while run.is_waiting:
+        run = collect(store=store)
+        spent = store.spent(run.id)
+        used = (spent["prompt_tokens"] or 0) + (spent["completion_tokens"] or 0)
+        assert used + (spent["held_tokens"] or 0) <= 150
+    assert (run.status, sum(server.submissions())) == ("done", 5)
+
+
+def test_conversations_go_turn_by_turn(server, store, tmp_path):
+    tasks = [
+        {"id": "a", "input": "1 + 1", "turns": ["and 5?", "and 7?"]},
+        {"id": "b", "input": "3 + 1", "turns": ["and 6?"]},
+        {"id": "c", "input": "4 + 1"},
+    ]
+    path = batch_suite(tmp_path, server, tasks=tasks)
+    run = pennyweight.run(path, store=store)
+    made = []
+    while run.is_waiting:
+        run = collect(store=store)
+        made.append(len(rows_of(run)) if store.statuses(run.id) else 0)
+    assert made == [1, 2, 3]
+    assert server.submissions() == [3, 2, 1]
+    rows = rows_of(run)
+    assert rows["a"]["response"] == "2\n\n5\n\n7"
+    spent = store.spent(run.id)
+    assert spent["calls"] == 6
+    assert spent["usd"] == pytest.approx(sum(row["cost_usd"] for row in rows.values()))
+    assert spent["held_usd"] is None
+
+
+def test_after_the_deadline_the_rest_is_called_live(server, store, tmp_path):
+    server.control(hold=True)
+    run = pennyweight.run(batch_suite(tmp_path, server), store=store)
+    assert collect(store=store, deadline=3600).is_waiting
+    assert server.log()["live"] == 0
+    assert collect(store=store, deadline=0).is_waiting  # until it is cancelled, it may be answered
+    run = collect(store=store, deadline=0)
+    assert (run.status, server.log()["live"], server.submissions()) == ("done", 5, [5])
+    assert {row["lane"] for row in rows_of(run).values()} == {"live"}
+    spent = store.spent(run.id)
+    assert (spent["calls"], spent["held_usd"]) == (5, None)
+    assert spent["usd"] == pytest.approx(sum(row["cost_usd"] for row in rows_of(run).values()))
+
+
+def test_a_conversation_that_ends_live(server, store, tmp_path):
+    """What a batch answered is neither asked nor paid for again."""
+    tasks = [{"id": "a", "input": "1 + 1", "turns": ["and 5?"]}]
+    pennyweight.run(batch_suite(tmp_path, server, tasks=tasks), store=store)
+    run = collect(store=store, deadline=0)
+    assert (run.status, server.submissions(), server.log()["live"]) == ("done", [1], 1)
+    row = rows_of(run)["a"]
+    assert (row["response"], row["lane"]) == ("2\n\n5", "live")
+    spent = store.spent(run.id)
+    assert (spent["calls"], spent["held_usd"]) == (2, None)
+    assert spent["usd"] == pytest.approx(row["cost_usd"])
+
+
+def test_waiting_ends_when_everything_is_there(server, store, tmp_path, monkeypatch):
+    tasks = [{"id": "a", "input": "1 + 1", "turns": ["and 5?"]}, {"id": "b", "input": "2"}]
+    server.control(hold=True)
+    pennyweight.run(batch_suite(tmp_path, server, tasks=tasks), store=store)
+    told = []
+
+    class Watch(pennyweight.Watcher):
+        def waiting(self, out, pause):
+            told.append((out.batches, out.requests))
+            if len(told) == 3:
+                server.control(hold=False)
+
+    run = collect(store=store, wait=True, poll=0.01, watch=Watch())
+    assert run.status == "done"
+    assert told[:3] == [(1, 2)] * 3
+    assert told[3:] == [(1, 1)]  # the second turn
+
+
+def test_replies_are_forgotten_once_records_have_them(server, store, tmp_path):
+    pennyweight.run(batch_suite(tmp_path, server), store=store)
+    run = collect(store=store)
+    assert {state for state, _ in request_states(store, run.id).values()} == {"answered"}
+    with store.engine.connect() as connection:
+        query = "SELECT count(*) FROM pennyweight_request WHERE body IS NOT NULL"
+        assert connection.exec_driver_sql(query).scalar() == 0
+
+
+def test_a_changed_prompt_is_another_request(server, store, tmp_path):
+    server.control(hold=True)
+    path = batch_suite(tmp_path, server)
+    pennyweight.run(path, store=store)
+    path = batch_suite(tmp_path, server, prompt="Now: {{ input }}")
+    run = pennyweight.resume("latest", suite=path, store=store)
+    server.control(hold=False)
+    while run.is_waiting:
+        run = collect(store=store)
+    assert server.submissions() == [5, 5]
+    assert store.spent(run.id)["calls"] == 10  # all of them were paid for
+    assert len(rows_of(run)) == 5
+
+
+def test_a_provider_without_batches_is_a_mistake(server, store, tmp_path):
+    path = tmp_path / "wrong.yaml"
+    path.write_text(
+        "suite: s\ntasks: [{id: a, input: hi}]\nlimits: {lane: batch}\nsubjects:\n"
+        "  - ollama/llama3\n"
+        "  - {name: mine, command: echo hi, sandbox: none}\n"
+        "  - {name: fine, model: ollama/other, limits: {lane: live}}\n"
+        "  - local/smollm2-135m\n"
+    )
+    with pytest.raises(InputError) as error:
+        pennyweight.run(path, store=store)
+    said = str(error.value)
+    assert "line 5" in said
+    assert "ollama/llama3: there are no batches of ollama/llama3" in said
+    assert "line 6" in said
+    assert "agents" in said
+    assert "line 8" in said
+    assert "ollama/other" not in said
+    assert store.runs() == []
+
+
+def test_a_server_without_batches_is_told_before_the_first_call(server, store, tmp_path):
+    path = batch_suite(tmp_path, server)
+    value = json.loads(path.read_text())
+    value["subjects"][0]["base_url"] = f"{server.address}/other/v1"
+    path.write_text(json.dumps(value))
+    with pytest.raises(UsageError, match=r"m cannot be called in batches.*404"):
+        pennyweight.run(path, store=store)
+    assert store.runs() == []
+    with pytest.raises(UsageError, match="--record"):
+        pennyweight.run(batch_suite(tmp_path, server), store=store, record=tmp_path / "tape.jsonl")
+
+
+def test_one_subject_may_use_the_lane(server, store, tmp_path):
+    address = server.base_url("openai")
+    subjects = [
+        {"name": "a", "model": "openai/x", "base_url": address, "limits": {"lane": "batch"}},
+        {"name": "b", "model": "openai/y", "base_url": address},
+    ]
+    path = batch_suite(tmp_path, server, subjects=subjects, limits={}, prices={})
+    run = pennyweight.run(path, store=store)
+    assert (run.is_waiting, run.made, server.log()["live"]) == (True, 5, 5)
+    assert server.submissions() == [5]
+    run = collect(store=store)
+    assert run.status == "done"
+    lanes = {(row["subject"], row["lane"]) for row in run.records().to_dicts()}
+    assert lanes == {("a", "batch"), ("b", "live")}
+
+
+def test_a_run_is_found_on_its_own(server, store, tmp_path):
+    with pytest.raises(UsageError, match="No run waits for batches"):
+        collect(store=store)
+    first = pennyweight.run(batch_suite(tmp_path, server), store=store)
+    pennyweight.run(batch_suite(tmp_path, server), store=store, lane="live")
+    assert collect(store=store).id == first.id
+    assert batches_of(store, first.id) == []
+
+
+def test_what_a_batch_may_hold_is_what_the_providers_say():
+    from pennyweight.models.batch import anthropic, google
+
+    assert BatchSize(50_000, 200_000_000) == openai.SIZE
+    assert BatchSize(100_000, 256_000_000) == anthropic.SIZE
+    assert google.SIZE.bytes == 2_000_000_000
+    assert lane.MAX_BATCHES == 3
+    assert inbox.GROUP == 200
