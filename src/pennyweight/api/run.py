@@ -15,7 +15,7 @@ from pennyweight.api.sources import open_store
 from pennyweight.api.watching import ExportingWatcher, ShowProgress, watcher
 from pennyweight.api.watching import Watcher as Watcher  # noqa: PLC0414 - skins use it
 from pennyweight.engine.advice import ANSWERED_BY, shared
-from pennyweight.engine.batches.pending import in_lane
+from pennyweight.engine.batches.pending import lane_subjects
 from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.engine.execution import AttemptsResult, execute, model_of, new_run
 from pennyweight.engine.execution import open_suite as open_suite  # noqa: PLC0414 - skins use it
@@ -238,14 +238,10 @@ class _Job:
             from pennyweight.models.replay import Recorder  # noqa: PLC0415
 
             Recorder(self.record).close()  # fails where it cannot be written
-        asked = self.suite.subjects if self.fresh else ()
-        if lane := [s for s in asked if in_lane(s, self.suite.limits)]:
+        if self.fresh and lane_subjects(self.suite):
             from pennyweight.engine.batches.lane import check_batches  # noqa: PLC0415
 
-            if self.record:
-                raise UsageError("--record records live calls, not the replies of batches.")
-            models = {s.name: model_of(s, self.suite.limits.timeout) for s in lane}
-            check_batches(lane, models, self.suite.limits)
+            check_batches(self.suite, self.record)
         try:
             _ = self.store.engine
         except StoreError as error:

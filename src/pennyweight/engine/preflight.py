@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.engine.advice import advice
+from pennyweight.engine.batches.pending import in_lane
 from pennyweight.engine.limiter import open_files
 from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.models.model import Message, Model, Request, Settings
@@ -128,7 +129,7 @@ def _without_batches(suite: LoadedSuite) -> Iterator[Mistake]:
 
     judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
     for subject in (*suite.subjects, *filter(_exists, judges)):
-        if (subject.lane or suite.limits.lane) != "batch":
+        if not in_lane(subject, suite.limits):
             continue
         alone = subject.agent or subject.model.startswith("replay:")
         if alone or model_of(subject, keyless=True).batches() is None:

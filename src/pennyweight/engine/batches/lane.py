@@ -6,13 +6,15 @@ import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 from pennyweight.engine.batches.inbox import Inbox, LaneMember
 from pennyweight.engine.batches.outbox import Outbox, wanted_request
-from pennyweight.engine.batches.pending import PendingError, WantedError, in_lane
+from pennyweight.engine.batches.pending import PendingError, WantedError, in_lane, lane_subjects
 from pennyweight.engine.budget import Amount
 from pennyweight.engine.ending import BatchesOut
+from pennyweight.engine.execution import model_of
 from pennyweight.engine.tally import Tally
 from pennyweight.errors import UsageError
 from pennyweight.models.batch.dialect import ResultRow
@@ -30,7 +32,7 @@ from pennyweight.store.batches import (
     request_states,
 )
 from pennyweight.store.store import Store
-from pennyweight.suite.values import Limits, Subject
+from pennyweight.suite.values import Limits, LoadedSuite, Subject
 
 MAX_BATCHES = 3
 """How many batches a request may be in before its failure is final."""
@@ -169,11 +171,13 @@ class BatchedModel(Model):
         await self._live.close()
 
 
-def check_batches(subjects: Iterable[Subject], models: Mapping[str, Model], limits: Limits) -> None:
+def check_batches(suite: LoadedSuite, record: Path | None) -> None:
     """Raise UsageError if a provider of the lane has no batches, before the first call."""
+    if record:
+        raise UsageError("--record records live calls, not the replies of batches.")
     asked = set()
-    for subject in subjects:
-        service = models[subject.name].batches() if in_lane(subject, limits) else None
+    for subject in lane_subjects(suite):
+        service = model_of(subject).batches()
         if service is None or service.client.base_url in asked:
             continue
         asked.add(service.client.base_url)
@@ -182,5 +186,5 @@ def check_batches(subjects: Iterable[Subject], models: Mapping[str, Model], limi
         except CallError as error:
             raise UsageError(
                 f"{subject.name} cannot be called in batches: {error} Nothing was submitted. "
-                "'lane: live' under its limits calls it one by one."
+                "'limits: {lane: live}' in the subject calls it live."
             ) from error

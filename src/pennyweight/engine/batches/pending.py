@@ -11,7 +11,7 @@ from pennyweight.models.failure import CallError
 from pennyweight.models.model import Model, Request
 from pennyweight.record import AttemptKey
 from pennyweight.store.bills import Payer
-from pennyweight.suite.values import Limits, Subject
+from pennyweight.suite.values import Limits, LoadedSuite, Subject
 
 
 class PendingError(ClosedError):
@@ -51,3 +51,9 @@ async def collected(
 def in_lane(subject: Subject, limits: Limits) -> bool:
     """Whether a subject or judge uses the batch lane: as it says itself, else as the suite does."""
     return (subject.lane or limits.lane) == "batch"
+
+
+def lane_subjects(suite: LoadedSuite) -> list[Subject]:
+    """Return the subjects and judges of a suite that use the batch lane."""
+    judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
+    return [one for one in (*suite.subjects, *judges) if in_lane(one, suite.limits)]
