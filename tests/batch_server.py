@@ -5,7 +5,8 @@ counts every submission. A request is answered by rules, or by another server wi
 `{"answer": "http://…/v1"}` on /control. It keeps files on disk and streams them.
 
 What it does next is set by POST /control with any of: `hold` (batches stay in progress), `answer`,
-`order` (reversed, doubled, truncated, foreign, junk), `fail` (texts of prompts -> HTTP status),
+`says` (texts of requests -> replies), `order` (reversed, doubled, truncated, foreign, junk),
+`fail` (texts of prompts -> HTTP status),
 `expire` (texts whose requests expire), `drop` (texts that get no row), `whole` (fail the batch),
 `die` (close the connection at a step: upload, create, created, results).
 """
@@ -58,6 +59,9 @@ def answer(state, dialect, body):
         )
         with urllib.request.urlopen(ask, timeout=60) as reply:
             text = json.load(reply)["choices"][0]["message"]["content"]
+    asked = json.dumps(body)
+    for part, said in state.rules.get("says", {}).items():
+        text = said if part in asked else text
     into, out = len(prompt.split()), max(1, len(text.split()))
     if dialect == "openai":
         message = {"role": "assistant", "content": text}

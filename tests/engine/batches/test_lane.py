@@ -1,6 +1,7 @@
 """The batch lane from end to end: what goes out, what comes back, and in which state."""
 
 import json
+import tracemalloc
 from contextlib import closing
 
 import pytest
@@ -9,11 +10,19 @@ import pennyweight
 from batch_serving import DIALECTS, batch_server, batch_suite
 from pennyweight.api.lanes.collect import collect
 from pennyweight.engine.batches import inbox, lane
+from pennyweight.engine.batches.inbox import LaneMember
+from pennyweight.engine.batches.outbox import Outbox, wanted_request
+from pennyweight.engine.budget import Amount
 from pennyweight.errors import InputError, UsageError
 from pennyweight.models.batch import openai
 from pennyweight.models.batch.dialect import BatchSize
+from pennyweight.models.model import Message, Request, Settings
+from pennyweight.models.prices import Prices
+from pennyweight.models.providers import find
+from pennyweight.record import AttemptKey
 from pennyweight.store.batches import batches_of, out_batches, request_states
 from pennyweight.store.store import Store
+from pennyweight.suite.values import Subject
 
 
 @pytest.fixture
@@ -353,6 +362,75 @@ def test_a_run_is_found_on_its_own(server, store, tmp_path):
     pennyweight.run(batch_suite(tmp_path, server), store=store, lane="live")
     assert collect(store=store).id == first.id
     assert batches_of(store, first.id) == []
+
+
+RUBRIC = {"categories": {"a": {"weight": 1, "items": ["It is right."]}}, "pass_mark": 0.6}
+JUDGED = json.dumps({"items": {"a": {"evidence": "seen", "score": 1}}, "confidence": 1})
+
+
+def test_judges_use_the_lane_when_all_attempts_are_there(server, store, tmp_path):
+    judge = {
+        "name": "j", "model": "openai/judge", "base_url": server.base_url("openai"),
+        "max_tokens": 99,
+    }  # fmt: skip
+    prices = {name: {"input": 1.0, "output": 10.0} for name in ("m", "j")}
+    path = batch_suite(tmp_path, server, judge={"models": [judge], "rubric": RUBRIC}, prices=prices)
+    server.control(says={"It is right": JUDGED}, hold=True)
+    run = pennyweight.run(path, store=store)
+    assert server.submissions() == [5]
+    server.control(hold=False)
+    server.control(hold=True)
+    run = collect(store=store)
+    assert (run.made, run.is_waiting, run.exit_code) == (5, True, 0)
+    assert (run.status, server.submissions()) == ("waiting", [5, 5])
+    server.control(hold=False)
+    run = collect(store=store)
+    assert (run.status, run.is_waiting, run.exit_code) == ("done", False, 0)
+    assert store.judgments(run.id)["score"].to_list() == [1.0] * 5
+    spent = store.spent(run.id)
+    assert (spent["calls"], spent["held_usd"], server.log()["live"]) == (10, None, 0)
+    costs = [*store.judgments(run.id)["cost_usd"], *(r["cost_usd"] for r in rows_of(run).values())]
+    assert spent["usd"] == pytest.approx(sum(costs))
+
+
+def test_a_judge_that_cannot_be_read_is_asked_again_in_the_next_batch(server, store, tmp_path):
+    judge = {"name": "j", "model": "openai/judge", "base_url": server.base_url("openai")}
+    path = batch_suite(
+        tmp_path, server, tasks=1, judge={"models": [judge], "rubric": RUBRIC}, prices={}
+    )
+    run = pennyweight.run(path, store=store)
+    while run.is_waiting:
+        run = collect(store=store)
+    assert server.submissions() == [1] * 4  # the attempt, and each question that differs
+    assert store.judgments(run.id)["status"].to_list() == ["invalid"]
+
+
+def test_large_batches_are_never_in_memory(server, store, tmp_path):
+    """40 MB go out and come back; far less is in memory at any time."""
+    model = find("openai/fake", base_url=server.base_url("openai"))
+    service, run = model.batches(), "a-run"
+    subject = Subject("m", "openai/fake")
+    number, words = 2_000, "x" * 20_000
+    tracemalloc.start()
+    try:
+        out = Outbox(store, run, "attempt")
+        for i in range(number):
+            request = Request((Message("user", f"{words} {i}"),), Settings(max_tokens=8), i)
+            id_, path, line = service.request_id(run, request)
+            wanted = wanted_request(AttemptKey(run, "m", "T0", f"t{i}", 1), id_, 0, Amount(0.1, 9))
+            out.put(service, "m", path, line, wanted)
+        out.submit()
+        member = LaneMember(subject, service, "openai/fake")
+        into = inbox.Inbox(store, run, "attempt", {"m": member}, Prices({}))
+        assert into.collect()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 12e6
+    assert server.submissions() == [number]
+    states = request_states(store, run)
+    assert len(states) == number
+    assert set(states.values()) == {("answered", 1)}
 
 
 def test_what_a_batch_may_hold_is_what_the_providers_say():

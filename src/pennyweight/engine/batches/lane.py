@@ -24,10 +24,10 @@ from pennyweight.models.prices import Prices
 from pennyweight.record import AttemptKey
 from pennyweight.store.batches import (
     RequestState,
+    batches_of,
     first_submission,
     forget_replies,
     mark_told,
-    out_batches,
     reply_of,
     request_states,
 )
@@ -101,10 +101,11 @@ class BatchLane:
                 self.outbox.discard()
             return
         self.outbox.submit()
-        out = out_batches(self.store, [self.run]).get(self.run)
+        under_way = batches_of(self.store, self.run, ("submitting", "out"))
+        out = [b for b in under_way if b.kind == self.kind and b.subject in self.members]
         if out or self.outbox.refused:
-            numbers = (out.requests, out.batches) if out else (0, 0)
-            tally.set_reason(BatchesOut(*numbers, self.outbox.refused))
+            requests = sum(batch.requests for batch in out)
+            tally.set_reason(BatchesOut(requests, len(out), self.outbox.refused))
         else:
             forget_replies(self.store, self.run, self.kind, self.members)
 
