@@ -165,12 +165,7 @@ _SUBJECT_HINTS = {
     **dict.fromkeys(("max_output_tokens", "max_completion_tokens"), "max_tokens"),
 }
 
-_LANE = Field(
-    "lane",
-    OneOf(("live", "batch")),
-    "How calls are made: live, or in the provider's batches, which are cheaper and take hours.",
-)
-OWN_LIMITS = Struct("limits of one model", (_LANE,), {})
+_LANE = Field("lane", OneOf(("live", "batch")), "Live calls, or batches: cheaper, but slow.")
 
 _NAMED = (
     Field("name", _NAME, "The name in records; the model if missing."),
@@ -187,7 +182,7 @@ _NAMED = (
         _NAME,
         "The model whose published price it has, as provider/name: for gateways and own addresses.",
     ),
-    Field("limits", OWN_LIMITS, "The lane of this model, where it differs from the suite's."),
+    Field("limits", Struct("own limits", (_LANE,), {}), "The lane of this model alone."),
     *SETTINGS,
 )
 
