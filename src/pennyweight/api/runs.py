@@ -17,9 +17,9 @@ from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.record import KEY_IN_RUN
 from pennyweight.store import lease, search_index
-from pennyweight.store.batches import OutBatches, out_batches
 from pennyweight.store.cells import DamagedRun, sound
 from pennyweight.store.labels import NO_LABEL, RunLabel, labels, save_label
+from pennyweight.store.lanes.batches import OutBatches, out_batches
 from pennyweight.store.remarks import of_runs
 from pennyweight.store.store import Spending, Store, StoredRun
 from pennyweight.stored_runs.failures import Failure, failures

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pennyweight.judges.judging import JudgingResult
     from pennyweight.judges.phases import Phase
     from pennyweight.render.progress import Progress
-    from pennyweight.store.batches import OutBatches
+    from pennyweight.store.lanes.batches import OutBatches
     from pennyweight.store.store import Row, RunSettings, Store, StoredRun
 
 

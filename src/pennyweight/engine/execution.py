@@ -29,7 +29,7 @@ from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
 from pennyweight.record import AttemptKey
 from pennyweight.schema.user_code import suite_folder
-from pennyweight.store.batches import keys_under_way, out_batches
+from pennyweight.store.lanes.batches import keys_under_way, out_batches
 from pennyweight.store.shared_runs import errors_by_kind, left, shared_run, take_down
 from pennyweight.store.store import RECORD_COLUMNS, Row, Spending, Store, StoredRun
 from pennyweight.stored_runs.code_checks import run_code_checks

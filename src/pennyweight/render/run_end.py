@@ -22,8 +22,8 @@ from pennyweight.engine.ending import (
 from pennyweight.engine.resume import ResumePlan
 from pennyweight.judges.phases import Phase, PhaseKind
 from pennyweight.render.plain import cost_text, one_line
-from pennyweight.store.batches import OutBatches
 from pennyweight.store.connection import again
+from pennyweight.store.lanes.batches import OutBatches
 from pennyweight.store.store import RunSettings, Spending
 from pennyweight.stored_runs.failures import Failure
 from pennyweight.suite.narrowing import Narrowing, change_words, option_words, part_words

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.render.format import estimate_cells, heading
 from pennyweight.render.plain import cost_text, csv_table, json_text, markdown_table, one_line
 from pennyweight.render.terminal import Terminal, labelled, table_text
-from pennyweight.store.batches import OutBatches
 from pennyweight.store.cells import DamagedRun
+from pennyweight.store.lanes.batches import OutBatches
 from pennyweight.store.store import Spending, StoredRun
 from pennyweight.suite.narrowing import change_words, part_words
 from pennyweight.text.format import MISSING, count, declared, money, plural, share

@@ -2,7 +2,6 @@
 
 Tested elsewhere:
     grants.py: tests/engine/sharing/test_grants.py
-    batches.py: tests/engine/batches/test_lane.py
     bills.py: tests/judges/test_judging.py
     bulk_insert.py: tests/store/test_store.py
     cells.py: tests/store/test_damaged.py

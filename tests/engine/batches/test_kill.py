@@ -13,7 +13,7 @@ from batch_serving import DIALECTS, batch_server, batch_suite
 from engine.batches.driver import STEPS
 from pennyweight.api.lanes.collect import collect
 from pennyweight.engine.batches import inbox
-from pennyweight.store.batches import batches_of, out_batches
+from pennyweight.store.lanes.batches import batches_of, out_batches
 from pennyweight.store.store import Store
 
 TASKS = 7

@@ -20,7 +20,7 @@ from pennyweight.models.model import Message, Request, Settings
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
 from pennyweight.record import AttemptKey
-from pennyweight.store.batches import batches_of, out_batches, request_states
+from pennyweight.store.lanes.batches import batches_of, out_batches, request_states
 from pennyweight.store.store import Store
 from pennyweight.suite.values import Subject
 

@@ -11,7 +11,7 @@ from pennyweight.api.sources import open_store
 from pennyweight.api.watching import ShowProgress, Watcher
 from pennyweight.engine.batches.waiting import POLL, BatchWait
 from pennyweight.errors import UsageError
-from pennyweight.store.batches import out_batches
+from pennyweight.store.lanes.batches import out_batches
 from pennyweight.store.store import Store
 from pennyweight.suite.definition import GivenSuite
 from pennyweight.suite.narrowing import NarrowingOptions

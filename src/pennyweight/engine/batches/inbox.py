@@ -25,7 +25,7 @@ from pennyweight.models.batch.service import BatchService
 from pennyweight.models.failure import RETRYABLE, CallError
 from pennyweight.models.model import Reply
 from pennyweight.models.prices import Prices
-from pennyweight.store.batches import (
+from pennyweight.store.lanes.batches import (
     BatchRequest,
     StoredBatch,
     batches_of,

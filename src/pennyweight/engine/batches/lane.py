@@ -22,7 +22,7 @@ from pennyweight.models.failure import CallError, Kind
 from pennyweight.models.model import Model, Reply, Request, Settings
 from pennyweight.models.prices import Prices
 from pennyweight.record import AttemptKey
-from pennyweight.store.batches import (
+from pennyweight.store.lanes.batches import (
     RequestState,
     batches_of,
     first_submission,

@@ -13,7 +13,7 @@ from pennyweight.engine.calls import reserved_row
 from pennyweight.models.batch.service import BatchService
 from pennyweight.models.failure import CallError
 from pennyweight.record import AttemptKey
-from pennyweight.store.batches import (
+from pennyweight.store.lanes.batches import (
     BatchRequest,
     StoredBatch,
     add_batch,

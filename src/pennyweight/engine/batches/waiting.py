@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pennyweight.engine.execution import model_of
 from pennyweight.models.batch.service import BatchService
 from pennyweight.models.failure import CallError
-from pennyweight.store.batches import (
+from pennyweight.store.lanes.batches import (
     OutBatches,
     StoredBatch,
     batches_of,
