@@ -45,6 +45,8 @@ MIN_PAUSE = 3.0
 """Seconds between two digests of a run in progress."""
 MAX_AHEAD = 20
 """The newest runs whose numbers are computed before anybody asks."""
+MAX_WAIT = 10.0
+"""Seconds that the page of a small run waits for its numbers, if they are being computed."""
 WATCH_SECONDS = 5.0
 """Seconds between two looks for runs that ended."""
 PAUSE_FACTOR = 10
@@ -157,8 +159,16 @@ class DigestCache:
         if wait and small and not self._busy.locked():
             self._make(run)
             return self.get(run, wait=False)
+        if wait and small and self._is_next(run.id) and self._busy.acquire(timeout=MAX_WAIT):
+            self._busy.release()  # it was being computed just now
+            return self.get(run, wait=False)
         self.ask(run)
         return CachedDigest(found, current=False)
+
+    def _is_next(self, run: str) -> bool:
+        """Whether a run is the one that is being computed in the background."""
+        with self._lock:
+            return next(iter(self._waiting), None) == run
 
     def ask_ended(self) -> None:
         """Compute the newest runs that ended and were not computed since, in the background."""
