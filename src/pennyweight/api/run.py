@@ -12,12 +12,12 @@ from pennyweight.api.event_loop import awaitable, outside_a_loop
 from pennyweight.api.garbage import rare_collection
 from pennyweight.api.runs import Run
 from pennyweight.api.sources import open_store
-from pennyweight.api.watching import ExportingWatcher, ShowProgress, watcher
+from pennyweight.api.watching import ExportingWatcher, ShowProgress, check_whole, watcher
 from pennyweight.api.watching import Watcher as Watcher  # noqa: PLC0414 - skins use it
 from pennyweight.engine.advice import ANSWERED_BY, shared
 from pennyweight.engine.batches.pending import lane_subjects
 from pennyweight.engine.ending import EndKind, RunEnd
-from pennyweight.engine.execution import AttemptsResult, execute, model_of, new_run
+from pennyweight.engine.execution import AttemptsResult, Helpers, execute, model_of, new_run
 from pennyweight.engine.execution import open_suite as open_suite  # noqa: PLC0414 - skins use it
 from pennyweight.engine.preflight import fetched, warnings
 from pennyweight.engine.resume import held, renew
@@ -67,6 +67,7 @@ def run(
     progress: ShowProgress = None,
     until: Until | None = None,
     otel: str | None = None,
+    on: str | None = None,
     probe: Probe | None = None,
     **options: Unpack[NarrowingOptions],
 ) -> Run:
@@ -78,7 +79,8 @@ def run(
     `text` replaces the content of the suite's file. `record` names a file that `replay:FILE`
     answers from later. `by` names columns the records will be grouped by; unknown ones are refused
     before the first call. `otel` is the address of an OpenTelemetry endpoint that every attempt is
-    sent to as a trace. `options` narrow the suite (`limit`, `tasks`, `sample` with `seed`,
+    sent to as a trace. `on` is `ray`, or `ray://HOST:PORT` of a cluster whose nodes make the
+    attempts. `options` narrow the suite (`limit`, `tasks`, `sample` with `seed`,
     `subjects`, `tiers`) or change it (`models`, `runs`, `concurrency`, `temperature`, `set`) for
     this run; they are stored with it. With `probe`, `suite` is a run, whose chains of thought are
     cut: each of its tasks is answered again after 0, 25, … 100 % of its chain.
@@ -87,10 +89,10 @@ def run(
     if probe:
         suite, options = _probed(probe, suite, store, watch, options)
     chosen = open_suite(suite, text, by, Narrowing.of(**options))
-    _check_whole(chosen, until)
+    check_whole(chosen, until)
     tape = None if record is None else Path(record)
     job = _Job(chosen, new_run(chosen), open_store(store), watch, tape)
-    return outside_a_loop(lambda: _exported(job, until, otel))
+    return outside_a_loop(lambda: _exported(job, until, otel, on))
 
 
 def resume(
@@ -107,6 +109,7 @@ def resume(
     force: bool = False,
     otel: str | None = None,
     batches: BatchWait | None = None,
+    on: str | None = None,
     **options: Unpack[NarrowingOptions],
 ) -> Run:
     """Continue a run: make the attempts that are missing, failed, or changed in the suite.
@@ -125,16 +128,20 @@ def resume(
     watch, at = watcher(watch, progress), open_store(store)
     asked = Narrowing.of(**options)
     found, loaded = resumed(run, at, by, watch, asked, file=suite, as_stored=as_stored)
-    _check_whole(loaded, until)
+    check_whole(loaded, until)
     if force:
         break_lease(at, found.id)
     tape = None if record is None else Path(record)
     job = _Job(loaded, found, at, watch, tape, fresh=False, batches=batches)
-    return outside_a_loop(lambda: _exported(job, until, otel))
+    return outside_a_loop(lambda: _exported(job, until, otel, on))
 
 
-def _exported(job: _Job, until: Until | None, otel: str | None) -> Run:
+def _exported(job: _Job, until: Until | None, otel: str | None, on: str | None) -> Run:
     """Carry out a run, and send its attempts to an OpenTelemetry endpoint if there is one."""
+    if on:
+        from pennyweight.api.sharing.ray_workers import ray_workers  # noqa: PLC0415
+
+        job = replace(job, helpers=ray_workers(on, job.suite, job.run, job.store))
     if otel is None:
         return job.completed(until)
     from pennyweight.exports.otlp import OtlpEndpoint  # noqa: PLC0415 - most runs need none
@@ -203,15 +210,6 @@ def _probed(
     return file, rest
 
 
-def _check_whole(suite: LoadedSuite, until: Until | None) -> None:
-    """Refuse to stop a narrowed run early: a policy is decided on the whole suite."""
-    if until and suite.narrowing and suite.narrowing.is_part(len(suite.tasks), suite.runs):
-        raise UsageError(
-            "--until-decided decides on the whole suite; it excludes --limit, --task, --sample and "
-            "fewer --runs."
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class _Job:
     """A run that is carried out."""
@@ -227,6 +225,8 @@ class _Job:
     batches: BatchWait | None = None
     """How batches are collected; None if the run is started or resumed."""
     announces: bool = True
+    helpers: Helpers | None = None
+    """Those who make the attempts, if it is not this process."""
 
     def prepared(self) -> _Job:
         """Check what can be checked before the first call; the time counts from here on."""
@@ -292,6 +292,7 @@ class _Job:
                 suite, self.run, self.store, watch=self.watch.progress, record=self.record,
                 began=self.began, deadline=self.batches.deadline if self.batches else None,
                 retries=self.batches is None,
+                helpers=self.helpers,
             )  # fmt: skip
         finally:
             self.watch.end()

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pennyweight.errors import UsageError
 from pennyweight.record import AttemptKey
 
 if TYPE_CHECKING:
@@ -182,3 +183,12 @@ class ExportingWatcher(Watcher):
         for row in decided_rows(source, {}):
             if AttemptKey.of(row) in wanted:
                 yield row
+
+
+def check_whole(suite: LoadedSuite, until: object) -> None:
+    """Refuse to stop a narrowed run early: a policy is decided on the whole suite."""
+    if until and suite.narrowing and suite.narrowing.is_part(len(suite.tasks), suite.runs):
+        raise UsageError(
+            "--until-decided decides on the whole suite; it excludes --limit, --task, --sample and "
+            "fewer --runs."
+        )

@@ -48,7 +48,7 @@ nothing was called; 4 some attempts could not be made, or the store failed;
 )
 @option("--baseline", "Records that the policy compares with.", "SOURCE|NAME")
 @option("--version", "Evaluated version, for progressive thresholds.", "V")
-@option("--on", "'workers': put the attempts up for 'work', then end.", "WHERE")
+@option("--on", "Who makes the attempts: ray, ray://HOST:PORT, or workers.", "WHERE")
 @option("--otel", "Send every attempt to this OTLP/HTTP endpoint.", "ADDRESS")
 @option(
     "--probe",
@@ -125,24 +125,24 @@ def command(
             )
         click.echo(render(plan, format), nl=False)
         return
-    if on:
+    if on and (until or record or probe):
+        raise click.UsageError("--on excludes --until-decided, --record and --probe.")
+    if on == "workers":
         from pennyweight.cli.sharing.elsewhere import put_up
 
-        if until or record or otel or probe:
-            raise click.UsageError("--on excludes --until-decided, --record, --otel and --probe.")
-        put_up(on, suite, resume=resume, file=file, store=at, by=by, watch=display, **options)
+        put_up(suite, resume=resume, file=file, store=at, by=by, watch=display, **options)
         return
     policy = api.Until(until, baseline, version) if until else None
     with contextlib.redirect_stdout(display):
         if resume:
             result = api.resume(
                 suite or "latest", suite=file, store=at, record=record, by=by, watch=display,
-                until=policy, force=force, otel=otel, **options,
+                until=policy, force=force, otel=otel, on=on, **options,
             )  # fmt: skip
         else:
             result = api.run(
                 suite or "", store=at, record=record, by=by, watch=display, until=policy,
-                otel=otel, probe=probe, **options,
+                otel=otel, probe=probe, on=on, **options,
             )  # fmt: skip
     if not until:
         print_scores(result.stored, at, by, format)

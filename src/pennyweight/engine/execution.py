@@ -166,13 +166,15 @@ def work(
     *,
     watch: Watch,
     subjects: Collection[str] = (),
+    places: int | None = None,
 ) -> WorkResult:
     """Make attempts of a shared run, with other workers, until there are none left.
 
-    `subjects` are those to make attempts of; none means all.
+    `subjects` are those to make attempts of; none means all. `places` limits the concurrent calls.
     """
     check_plan(suite, run, store)
     execution = _Execution(suite, run, store, watch, None, None, Tally(count(suite)))
+    execution.places = places
     return execution.work(subjects)
 
 
@@ -206,6 +208,7 @@ class _Execution:
     helpers: Helpers | None = None
     deadline: float | None = None
     retries: bool = True
+    places: int | None = None
     engine: Engine | None = None
 
     def lose(self) -> None:
@@ -280,7 +283,7 @@ class _Execution:
             return self._run(lambda: OwnAttempts(todo))
         put_up_plan(suite, run, store, todo, self.tally.total)
         if self.helpers:
-            return self.helpers(self.tally, self._count_all)
+            return self.helpers(self.tally, self._show_all)
         return self._run(lambda: self._leased(()))
 
     def work(self, subjects: Collection[str]) -> WorkResult:
@@ -304,8 +307,16 @@ class _Execution:
         tally.done = max(0, made - (count(self.suite) - tally.total))
         tally.errors = errors_by_kind(self.store, run_id)
 
+    def _show_all(self) -> None:
+        """Show what all workers have made."""
+        self._count_all()
+        with contextlib.suppress(Exception):  # a broken display must not end a paid run
+            self.watch(self.tally, Budget.of(self.suite.limits, self.store, self.run.id), [])
+
     def _run(self, source: Callable[[], AttemptQueues]) -> bool:
         models = {s.name: model_of(s, self.suite.limits.timeout) for s in self.suite.subjects}
+        for model in models.values():
+            model.limit = self.places or model.limit
         with recorded(models, self.record) as recording:
             if self._uses_lane:
                 return self._in_lane(recording, source)

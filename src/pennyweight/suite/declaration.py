@@ -22,6 +22,7 @@ from pennyweight.schema.kinds import (
 from pennyweight.schema.structs import Field, Struct, with_defaults
 from pennyweight.suite import scenarios
 from pennyweight.suite.agents import COMMAND, COMMAND_ONLY, FILES, WORK
+from pennyweight.suite.resources import RESOURCES
 from pennyweight.suite.rubric import RUBRIC
 from pennyweight.suite.values import Judging, Limits, Price
 from pennyweight.text.extraction import AnswerRule
@@ -177,6 +178,7 @@ _NAMED = (
         "servers behind a name.",
     ),
     Field("key_env", _NAME, "The environment variable with the API key."),
+    Field("resources", RESOURCES, "What a worker needs of a cluster's node, with run --on ray."),
     Field(
         "priced_as",
         _NAME,

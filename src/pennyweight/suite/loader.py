@@ -20,6 +20,7 @@ from pennyweight.suite.declaration import SETTINGS, SUITE
 from pennyweight.suite.definition import GivenSuite, document_of
 from pennyweight.suite.implied import is_implied, open_document, with_rules
 from pennyweight.suite.narrowing import Narrowing
+from pennyweight.suite.resources import read_resources
 from pennyweight.suite.rubric import for_tasks, read_judging
 from pennyweight.suite.scorers import check_scorers, read_scorers
 from pennyweight.suite.task_rows import TaskSource, inline_rows, read_rows
@@ -324,7 +325,8 @@ class SuiteReader:
             urls, key = tuple(table.get("base_url") or ()), table.get("key_env")
             like, url = table.get("priced_as"), urls[0] if urls else None
             rest = self.folder, like, urls[1:], table.get("limits", {}).get("lane")
-            made = Subject(name, table["model"], url, key, settings, agent, *rest)
+            made = Subject(name, table["model"], url, key, settings, agent, *rest,
+                           resources=read_resources(table))  # fmt: skip
             subjects.append(made)
             self.lines.append((made, line))
         return tuple(subjects)

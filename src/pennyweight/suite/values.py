@@ -173,6 +173,8 @@ class Subject:
     """Further addresses of the same model. They do not determine what is sent."""
     lane: Literal["live", "batch"] | None = None
     """Whether its calls go into the provider's batches; None as the suite says."""
+    resources: Mapping[str, float] = field(default_factory=dict)
+    """What a worker of it needs of a cluster's node, by the names that Ray has for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ def work(
     suite: GivenSuite | None = None,
     store: str | Store | None = None,
     subjects: Sequence[str] = (),
+    places: int | None = None,
     watch: Watcher | None = None,
     progress: ShowProgress = None,
 ) -> WorkResult:
@@ -35,7 +36,8 @@ def work(
 
     `run` is a run's id, a unique prefix, or `latest`. `suite` is the suite's file on this machine.
     Without it, the suite is taken from the store, by the rules of uploads unless `watch.trust`
-    returns true. `subjects` are those to make attempts of; by default all.
+    returns true. `subjects` are those to make attempts of; by default all. `places` limits the
+    concurrent calls of this worker.
     """
     watch, at = watcher(watch, progress), open_store(store)
     found = at.find(run)
@@ -48,7 +50,9 @@ def work(
         watch.begin(Phase(PhaseKind.ATTEMPTS, found.id, loaded))
         try:
             with rare_collection():
-                return make_attempts(loaded, found, at, watch=watch.progress, subjects=subjects)
+                return make_attempts(
+                    loaded, found, at, watch=watch.progress, subjects=subjects, places=places
+                )
         finally:
             watch.end()
 

@@ -1,4 +1,4 @@
-"""`pennyweight run --on`: let workers make the attempts of a run."""
+"""`pennyweight run --on workers`: put the attempts of a run up for workers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ if TYPE_CHECKING:
     from pennyweight.api.run import Watcher
 
 
-def put_up(on: str, suite: str | None, *, watch: Watcher, **options: Any) -> None:
+def put_up(suite: str | None, *, watch: Watcher, **options: Any) -> None:
     """Put the attempts of a run up for workers; print the id of the run."""
-    if on != "workers":
-        raise click.UsageError(f"--on {on}: the attempts are made on 'workers'.")
     from pennyweight.api.sharing.work import put_up as put_up_run
 
     run, number = put_up_run(suite, watch=watch, **options)

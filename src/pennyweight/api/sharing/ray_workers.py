@@ -1,0 +1,220 @@
+"""Workers as Ray actors: placed by what a subject needs, ended when the run is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pennyweight.api.sharing.work import work
+from pennyweight.engine.interrupts import LISTENING, Stopping
+from pennyweight.engine.tally import Tally
+from pennyweight.errors import UsageError
+from pennyweight.store.shared_runs import left
+from pennyweight.store.store import Store, StoredRun
+from pennyweight.suite.values import LoadedSuite
+
+if TYPE_CHECKING:
+    from pennyweight.engine.ending import StopReason
+
+POLL = 1.0
+"""Seconds between two looks at the workers."""
+LIVES = 3
+"""How many workers of each kind may be lost before no more are started."""
+PATIENCE = 120.0
+"""Seconds that interrupted workers have to finish their calls in flight."""
+LOOPBACK = ("127.", "localhost", "[::1]")
+EXCLUDED = ["**/.git", "**/.venv", "**/__pycache__", "*.db", "*.db-wal", "*.db-shm"]
+"""What is not sent to the nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What an actor works on."""
+
+    run: str
+    suite: str
+    store: str
+    subjects: tuple[str, ...]
+    places: int | None
+
+
+class WorkerActor:
+    """A worker in a process of a Ray node."""
+
+    def __init__(self) -> None:
+        self._listening: list[Stopping] = []
+
+    def work(self, job: Job) -> tuple[int, StopReason | None]:
+        """Make attempts until there are none left; return how many, and why it stopped early."""
+        LISTENING.set(self._listening)
+        result = work(
+            job.run, suite=str(Path(job.suite).absolute()), store=job.store, progress=False,
+            subjects=job.subjects, places=job.places,
+        )  # fmt: skip
+        return result.made, result.tally.stop_reason
+
+    def stop(self) -> None:
+        """Finish the calls in flight and take no more attempts."""
+        for stopping in self._listening:
+            stopping.interrupt()
+
+
+@dataclass(slots=True)
+class RayWorkers:
+    """Starts workers on a Ray cluster and waits for them."""
+
+    address: str | None
+    """Where the cluster is, as host:port; None starts one on this machine."""
+    suite: LoadedSuite
+    run: StoredRun
+    store: Store
+    _lives: dict[tuple[str, ...], int] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Refuse what cannot work, before anything is started."""
+        if self.address and "://" not in self.store.address:
+            raise UsageError(
+                "The store is an SQLite file, which the nodes of a cluster cannot share. Use "
+                "--store postgresql://…, or --on ray for a cluster on this machine alone."
+            )
+        if not Path(self.suite.path).is_file():
+            raise UsageError("--on ray sends the suite's file to the nodes; name it with --suite.")
+        try:
+            import ray  # noqa: F401, PLC0415
+        except ImportError:
+            raise UsageError(
+                "--on ray needs Ray: pip install 'pennyweight[ray]'. Without it, 'pennyweight "
+                "work' makes attempts on any machine."
+            ) from None
+
+    def __call__(self, tally: Tally, count: Callable[[], None]) -> bool:
+        """Wait until the workers have made the attempts; return whether that was interrupted."""
+        ray = self._connect()
+        actors: dict[Any, tuple[Any, tuple[str, ...]]] = {}
+        try:
+            for subjects in self.groups():
+                self._lives[subjects] = LIVES
+                for _ in range(self._number(ray, subjects)):
+                    self._start(ray, subjects, actors)
+            while actors:
+                self._look(ray, tally, actors)
+                count()
+                if not actors or left(self.store, self.run.id):
+                    continue
+                ray.wait([*actors], num_returns=len(actors), timeout=POLL)
+                break  # the others wait for a place, and there is nothing left to do
+        except (KeyboardInterrupt, SystemExit):
+            tally.interrupted = tally.stopping = True
+            for actor, _ in actors.values():
+                actor.stop.remote()
+            if actors:
+                ray.wait([*actors], num_returns=len(actors), timeout=PATIENCE)
+            return True
+        finally:
+            for actor, _ in actors.values():
+                with suppress(Exception):
+                    ray.kill(actor, no_restart=True)
+            ray.shutdown()
+        return False
+
+    def _look(self, ray: Any, tally: Tally, actors: dict[Any, tuple[Any, Any]]) -> None:
+        """Note which workers have ended; replace those that were lost."""
+        ended, _ = ray.wait([*actors], timeout=POLL)
+        for one in ended:
+            _, subjects = actors.pop(one)
+            try:
+                _, reason = ray.get(one)
+                tally.set_reason(reason)
+            except ray.exceptions.RayActorError as error:
+                tally.last_error = str(error)
+                self._lives[subjects] -= 1
+                if self._lives[subjects] and left(self.store, self.run.id):
+                    self._start(ray, subjects, actors)
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause from None
+
+    def _connect(self) -> Any:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if self.address is None or self.address.startswith(LOOPBACK):
+            # Ray replaces loopback addresses by others unless told that there is one machine
+            os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        import ray  # noqa: PLC0415
+
+        options: dict[str, Any] = {
+            "log_to_driver": False,
+            "logging_level": "ERROR",
+            "namespace": "pennyweight",
+        }
+        if self.address is None:
+            options |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+        else:
+            import pennyweight  # noqa: PLC0415
+
+            folder = Path(self.suite.path).absolute().parent
+            options["address"] = self.address
+            options["runtime_env"] = {
+                "working_dir": str(folder),
+                "py_modules": [str(Path(pennyweight.__file__).parent)],
+                "excludes": EXCLUDED,
+            }
+            if self.address.startswith(LOOPBACK):
+                options["_node_ip_address"] = self.address.rpartition(":")[0]
+        try:
+            ray.init(**options)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            where = self.address or "this machine"
+            raise UsageError(f"There is no Ray cluster at {where}: {error}") from None
+        return ray
+
+    def groups(self) -> dict[tuple[str, ...], Mapping[str, float]]:
+        """Return the subjects that need the same resources, and what these are."""
+        groups: dict[tuple[tuple[str, float], ...], list[str]] = {}
+        for subject in self.suite.subjects:
+            groups.setdefault(tuple(sorted(subject.resources.items())), []).append(subject.name)
+        return {tuple(names): dict(needed) for needed, names in groups.items()}
+
+    def _number(self, ray: Any, subjects: tuple[str, ...]) -> int:
+        """Return how many workers of a kind fit; one a node where nothing is asked for."""
+        needed, total = self.groups()[subjects], ray.cluster_resources()
+        if not needed:
+            return max(1, sum(bool(node["Alive"]) for node in ray.nodes()))
+        fits: int = min(int(total.get(name, 0.0) / amount) for name, amount in needed.items())
+        if not fits:
+            lack = ", ".join(f"{name}: {amount:g}" for name, amount in needed.items())
+            raise UsageError(f"The cluster has no room for a worker of {subjects[0]} ({lack}).")
+        return fits
+
+    def _start(self, ray: Any, subjects: tuple[str, ...], actors: dict[Any, Any]) -> None:
+        needed = dict(self.groups()[subjects])
+        is_alone = any(s.agent for s in self.suite.subjects if s.name in subjects) and needed
+        options = {
+            "num_cpus": needed.pop("CPU", 1.0),
+            "num_gpus": needed.pop("GPU", 0.0),
+            "memory": needed.pop("memory", None),
+            "resources": needed,
+        }
+        remote = ray.remote(WorkerActor).options(
+            **options, max_restarts=0, max_task_retries=0, max_concurrency=2,
+            scheduling_strategy="SPREAD",
+        )  # fmt: skip
+        actor = remote.remote()
+        place = Path(self.suite.path)
+        suite = str(place.absolute()) if self.address is None else place.name
+        at = self.store.address
+        store = at if "://" in at else str(Path(at).absolute())
+        job = Job(self.run.id, suite, store, subjects, 1 if is_alone else None)
+        actors[actor.work.remote(job)] = actor, subjects
+
+
+def ray_workers(on: str, suite: LoadedSuite, run: StoredRun, store: Store) -> RayWorkers:
+    """Return the workers that `--on` names, checked."""
+    scheme, _, address = on.partition("://")
+    if scheme != "ray" or (address and ":" not in address):
+        raise UsageError(f"--on {on}: attempts are made on 'ray', 'ray://HOST:PORT' or 'workers'.")
+    workers = RayWorkers(address or None, suite, run, store)
+    workers.check()
+    return workers

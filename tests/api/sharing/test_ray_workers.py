@@ -1,0 +1,134 @@
+"""Workers as Ray actors, on a real cluster of two nodes on this machine."""
+
+import os
+import signal
+import sys
+import time
+import warnings
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from engine.command import ended, run, start
+from engine.serving import calls, server, suite
+from engine.sharing.test_worker import whole
+from engine.test_kill import wait_for
+from pennyweight.api.run import run as run_suite
+from pennyweight.api.sharing import ray_workers
+from pennyweight.engine.execution import new_run, open_suite
+from pennyweight.errors import UsageError
+from pennyweight.store.shared_runs import live_workers
+from pennyweight.store.store import Store
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
+    pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+TASKS, FLYING = 120, 4
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_enable_metrics_collection": "0",
+}
+NODE = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "object_store_memory": 80_000_000}
+RESOURCES = "resources: {cpu: 1}"
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two nodes on loopback. Nothing leaves this machine."""
+    os.environ.update(QUIET)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cluster_utils = pytest.importorskip("ray.cluster_utils")
+        made = cluster_utils.Cluster(
+            initialize_head=True, head_node_args={**NODE, "include_dashboard": False}
+        )
+        made.add_node(**NODE)
+        yield made
+        made.shutdown()
+    for name in QUIET:
+        del os.environ[name]
+
+
+def placed(path):
+    """Let each worker of a suite take a processor, so that there is one on each node."""
+    text = path.read_text()
+    path.write_text(text.replace('/v1"}', f'/v1", {RESOURCES}}}'))
+    return path
+
+
+def on(cluster):
+    return ["--on", f"ray://{cluster.address}"]
+
+
+def test_nodes_and_drivers_and_the_head_are_killed(cluster, postgresql, tmp_path):
+    """One cluster for all of it, because starting one takes seconds."""
+    with server(0.05) as slow:
+        path = placed(suite(tmp_path, slow, tasks=TASKS, limits=f"{{concurrency: {FLYING}}}"))
+
+        address, before = postgresql.database(), 0
+        driver = start(address, "run", path, *on(cluster))
+        wait_for(lambda: calls(slow) > TASKS / 4, driver, 120)
+        node = next(iter(cluster.worker_nodes))
+        cluster.remove_node(node, allow_graceful=False)
+        code, said = ended(driver)
+        assert code == 0, said
+        _, spent = whole(address)
+        assert TASKS == spent["calls"] <= calls(slow) <= TASKS + FLYING
+        before = calls(slow)
+
+        address = postgresql.database()
+        driver = start(address, "run", path, *on(cluster))
+        wait_for(lambda: calls(slow) > before + TASKS / 4, driver, 120)
+        driver.send_signal(signal.SIGKILL)
+        ended(driver)
+        code, said = run(address, "run", "--resume")
+        assert code == 0, said
+        whole(address)
+        assert calls(slow) - before <= TASKS + FLYING
+        before = calls(slow)
+
+        address = postgresql.database()
+        driver = start(address, "run", path, *on(cluster))
+        wait_for(lambda: calls(slow) > before + TASKS / 4, driver, 120)
+        cluster.remove_node(cluster.head_node, allow_graceful=False)
+        with closing(Store(address)) as store:
+            end = time.monotonic() + 60
+            while live_workers(store, store.find("latest").id) and time.monotonic() < end:
+                time.sleep(0.5)
+        driver.send_signal(signal.SIGKILL)
+        ended(driver)
+        code, said = run(address, "run", "--resume")
+        assert code == 0, said
+        whole(address)
+        assert calls(slow) - before <= TASKS + FLYING
+
+
+def test_a_cluster_that_cannot_share_a_file_is_refused(tmp_path):
+    path = suite(tmp_path, "http://127.0.0.1:9", tasks=1)
+    with pytest.raises(UsageError, match="SQLite"):
+        run_suite(path, store=str(tmp_path / "s.db"), on="ray://127.0.0.1:6379", progress=False)
+    assert not Path(tmp_path, "s.db").exists()
+    with pytest.raises(UsageError, match="'ray'"):
+        run_suite(path, store=str(tmp_path / "s.db"), on="mars", progress=False)
+
+
+def test_without_ray_it_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    path = suite(tmp_path, "http://127.0.0.1:9", tasks=1)
+    with pytest.raises(UsageError, match=r"pip install 'pennyweight\[ray\]'"):
+        run_suite(path, store=str(tmp_path / "s.db"), on="ray", progress=False)
+
+
+def test_the_actors_are_grouped_by_what_they_need(tmp_path):
+    path = placed(suite(tmp_path, "http://127.0.0.1:9", tasks=1))
+    text = path.read_text().replace(
+        "prices:", "  - {name: n, model: openai/n, base_url: 'http://a'}\nprices:"
+    )
+    path.write_text(text)
+    loaded = open_suite(path)
+    workers = ray_workers.RayWorkers(None, loaded, new_run(loaded), Store(str(tmp_path / "s.db")))
+    assert workers.groups() == {("m",): {"CPU": 1.0}, ("n",): {}}
