@@ -8,7 +8,19 @@ import compileall
 import sys
 from pathlib import Path
 
-from bench import compare, gates, logs, peers, reasoning, run, score, startup, statistics, web
+from bench import (
+    compare,
+    gates,
+    logs,
+    peers,
+    reasoning,
+    run,
+    score,
+    startup,
+    statistics,
+    web,
+    workers,
+)
 
 BENCHES = {
     "startup": (startup.run, "seconds"),
@@ -19,6 +31,7 @@ BENCHES = {
     "compare": (compare.run, "several minutes"),
     "statistics": (statistics.run, "ten minutes"),
     "reasoning": (reasoning.run, "seconds"),
+    "workers": (workers.run, "two minutes"),
     "web": (web.run, "a quarter of an hour"),
 }
 

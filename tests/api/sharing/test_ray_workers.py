@@ -76,7 +76,7 @@ def test_nodes_and_drivers_and_the_head_are_killed(cluster, postgresql, tmp_path
         cluster.remove_node(node, allow_graceful=False)
         code, said = ended(driver)
         assert code == 0, said
-        _, spent = whole(address)
+        _, spent = whole(address, TASKS)
         assert TASKS == spent["calls"] <= calls(slow) <= TASKS + FLYING
         before = calls(slow)
 
@@ -87,7 +87,7 @@ def test_nodes_and_drivers_and_the_head_are_killed(cluster, postgresql, tmp_path
         ended(driver)
         code, said = run(address, "run", "--resume")
         assert code == 0, said
-        whole(address)
+        whole(address, TASKS)
         assert calls(slow) - before <= TASKS + FLYING
         before = calls(slow)
 
@@ -103,7 +103,7 @@ def test_nodes_and_drivers_and_the_head_are_killed(cluster, postgresql, tmp_path
         ended(driver)
         code, said = run(address, "run", "--resume")
         assert code == 0, said
-        whole(address)
+        whole(address, TASKS)
         assert calls(slow) - before <= TASKS + FLYING
 
 

@@ -27,6 +27,7 @@ LIVES = 3
 PATIENCE = 120.0
 """Seconds that interrupted workers have to finish their calls in flight."""
 LOOPBACK = ("127.", "localhost", "[::1]")
+PACKAGE = Path(__file__).parents[2]
 EXCLUDED = ["**/.git", "**/.venv", "**/__pycache__", "*.db", "*.db-wal", "*.db-shm"]
 """What is not sent to the nodes."""
 
@@ -152,13 +153,11 @@ class RayWorkers:
         if self.address is None:
             options |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
         else:
-            import pennyweight  # noqa: PLC0415
-
             folder = Path(self.suite.path).absolute().parent
             options["address"] = self.address
             options["runtime_env"] = {
                 "working_dir": str(folder),
-                "py_modules": [str(Path(pennyweight.__file__).parent)],
+                "py_modules": [str(PACKAGE)],
                 "excludes": EXCLUDED,
             }
             if self.address.startswith(LOOPBACK):
