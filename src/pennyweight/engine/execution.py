@@ -255,7 +255,7 @@ class _Execution:
     def _finish(self, interrupted: bool, *, missing: bool = False) -> AttemptsResult:
         """Store how the run ended, and apply the suite's own checks and scorers."""
         suite, run, store, tally = self.suite, self.run, self.store, self.tally
-        if shared_run(store, run.id):
+        if not tally.lost and shared_run(store, run.id):
             self._count_all()
         status = self._status(interrupted, missing=missing)
         store.set_run(run.id, status=status, ended=time.time())

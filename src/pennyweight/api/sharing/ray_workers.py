@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,13 +85,11 @@ class RayWorkers:
             )
         if not Path(self.suite.path).is_file():
             raise UsageError("--on ray sends the suite's file to the nodes; name it with --suite.")
-        try:
-            import ray  # noqa: F401, PLC0415
-        except ImportError:
+        if find_spec("ray") is None:
             raise UsageError(
                 "--on ray needs Ray: pip install 'pennyweight[ray]'. Without it, 'pennyweight "
                 "work' makes attempts on any machine."
-            ) from None
+            )
 
     def __call__(self, tally: Tally, count: Callable[[], None]) -> bool:
         """Wait until the workers have made the attempts; return whether that was interrupted."""
@@ -141,7 +140,8 @@ class RayWorkers:
     def _connect(self) -> Any:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         if self.address is None or self.address.startswith(LOOPBACK):
-            # Ray replaces loopback addresses by others unless told that there is one machine
+            # Ray replaces loopback addresses by others unless told, before it is imported, that
+            # there is one machine
             os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         import ray  # noqa: PLC0415
 
