@@ -34,7 +34,7 @@ EXCLUDED = ["**/.git", "**/.venv", "**/__pycache__", "*.db", "*.db-wal", "*.db-s
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class RayJob:
     """What an actor works on."""
 
     run: str
@@ -50,7 +50,7 @@ class WorkerActor:
     def __init__(self) -> None:
         self._listening: list[Stopping] = []
 
-    def work(self, job: Job) -> tuple[int, StopReason | None]:
+    def work(self, job: RayJob) -> tuple[int, StopReason | None]:
         """Make attempts until there are none left; return how many, and why it stopped early."""
         LISTENING.set(self._listening)
         result = work(
@@ -205,7 +205,7 @@ class RayWorkers:
         suite = str(place.absolute()) if self.address is None else place.name
         at = self.store.address
         store = at if "://" in at else str(Path(at).absolute())
-        job = Job(self.run.id, suite, store, subjects, 1 if is_alone else None)
+        job = RayJob(self.run.id, suite, store, subjects, 1 if is_alone else None)
         actors[actor.work.remote(job)] = actor, subjects
 
 
