@@ -173,9 +173,7 @@ _NAMED = (
     Field(
         "base_url",
         ListOf(_NAME, lone=True, some=True),
-        "The address of a server with an OpenAI-compatible API, or a list of addresses that serve "
-        "the same model: calls go to the least loaded one. dns+http://HOST/… stands for all "
-        "servers behind a name.",
+        "The address of an OpenAI-compatible server, or several with the same model; dns+http://…",
     ),
     Field("key_env", _NAME, "The environment variable with the API key."),
     Field("resources", RESOURCES, "What a worker needs of a cluster's node, with run --on ray."),
