@@ -2,6 +2,7 @@
 
 Tested elsewhere:
     chart_data.py: tests/web/test_charts.py
+    chart_types.py: tests/api/pages/test_digest.py
     digest.py: tests/api/pages/test_digest.py
     groups.py: tests/scoring/test_estimates.py
     labelled.py: tests/stored_runs/test_review_queue.py

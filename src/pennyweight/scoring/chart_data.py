@@ -11,20 +11,18 @@ from typing import Any
 import polars as pl
 
 from pennyweight.define import Metric, metric_named
-from pennyweight.scoring.digest import (
+from pennyweight.scoring.chart_types import (
     AnswerCount,
     Bin,
     BinChart,
     ChartRow,
-    ComparisonDigest,
     Coverage,
-    ErrorCount,
     Histogram,
     RepeatsCurve,
     RepeatsPoint,
     RowChart,
-    group_name,
 )
+from pennyweight.scoring.digest import ComparisonDigest, ErrorCount, group_name
 from pennyweight.scoring.scores import Group
 
 BINS = 20

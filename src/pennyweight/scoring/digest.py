@@ -6,18 +6,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NotRequired, Required, TypedDict, cast
+from typing import Any, Required, TypedDict, cast
 
 import polars as pl
 
 from pennyweight.record import KEY
+from pennyweight.scoring.chart_types import ChartData
 from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 
-VERSION = 10
+VERSION = 11
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The first of these metrics that has a value is the headline of a run."""
+
+
+MEASURES = {
+    "accuracy": "correct",
+    "pass_rate": "passed",
+    "behavior_coverage": "scenario_score",
+    "impl_rate_mean": "impl_rate",
+}
+"""The measure behind each headline metric: its mean over the attempts is the headline."""
 
 
 class GroupDigest(TypedDict):
@@ -37,127 +47,6 @@ class GroupDigest(TypedDict):
     """The attempts at its tasks; None if no task was tried several times."""
     labelled: bool
     """Whether targets are labels, so that precision and recall mean something."""
-
-
-class ChartRow(TypedDict):
-    """A value with its interval, and the filter or the two sides that select its records."""
-
-    name: str
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-    filter: NotRequired[dict[str, Any]]
-    pair: NotRequired[list[str]]
-    cost: NotRequired[float]
-    tokens: NotRequired[float]
-    frontier: NotRequired[bool]
-
-
-class RowChart(TypedDict):
-    """Estimates or paired differences of one metric."""
-
-    metric: str
-    rows: list[ChartRow]
-
-
-class Bin(TypedDict):
-    """The records between two values of a measure."""
-
-    low: float
-    high: float
-    n: NotRequired[int]
-    said: NotRequired[float]
-    right: NotRequired[float]
-    wrong: NotRequired[int]
-
-
-class SourceBins(TypedDict):
-    """A source of confidence, and how often answers were right in each bin of it."""
-
-    source: str
-    bins: list[Bin]
-
-
-class BinChart(TypedDict):
-    """Right and wrong answers by the length of the chain of thought."""
-
-    bins: list[Bin]
-
-
-class Histogram(BinChart):
-    """The distribution of a measure."""
-
-    measure: str
-    p50: float
-    p95: float
-
-
-class AnswerCount(TypedDict):
-    """How often an answer was given, how often it was right, and its spellings."""
-
-    answer: str | None
-    n: int
-    right: int
-    spelt: list[str | None]
-
-
-class CoverageCell(TypedDict):
-    """The records of one category and capability."""
-
-    category: str
-    capability: str
-    n: int
-    passed: float | None
-
-
-class Coverage(TypedDict):
-    """Categories by capabilities."""
-
-    categories: list[str]
-    capabilities: list[str]
-    cells: list[CoverageCell]
-
-
-class ErrorCount(TypedDict):
-    """An error, and how many attempts failed with it."""
-
-    error: str | None
-    n: int
-
-
-class RepeatsPoint(TypedDict):
-    """Values for one k: each the value and the ends of its interval."""
-
-    k: int
-    pass_at_k: list[Value]
-    pass_hat_k: list[Value]
-    n: int
-
-
-class RepeatsCurve(TypedDict):
-    """The chance that one of k attempts passes, and that all of them do, by k."""
-
-    points: list[RepeatsPoint]
-    sides: int
-
-
-class ChartData(TypedDict):
-    """The numbers behind each chart; None if there is nothing to draw."""
-
-    sides: RowChart | None
-    differences: RowChart | None
-    frontier: RowChart | None
-    categories: RowChart | None
-    reliability: list[Bin] | None
-    thought: BinChart | None
-    answers: list[AnswerCount] | None
-    latency: Histogram | None
-    tokens: Histogram | None
-    coverage: Coverage | None
-    repeats: RepeatsCurve | None
-    sources: list[SourceBins] | None
-    thinking: RowChart | None
 
 
 class PairDigest(TypedDict):
@@ -221,6 +110,13 @@ class GridDigest(TypedDict):
     differs: int
     wrong: int
     flaky: int
+
+
+class ErrorCount(TypedDict):
+    """An error, and how many attempts failed with it."""
+
+    error: str | None
+    n: int
 
 
 class TellingRecord(TypedDict, total=False):

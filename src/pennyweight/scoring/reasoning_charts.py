@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from pennyweight.scoring.chart_data import MAX_ROWS, has, in_bins, row
-from pennyweight.scoring.digest import Bin, ChartRow, RowChart, SourceBins
+from pennyweight.scoring.chart_types import Bin, ChartRow, RowChart, SourceBins
 from pennyweight.scoring.scores import Group
 
 _SOURCES = {"stated": "stated_confidence", "log-probabilities": "logprob_confidence"}

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
+from pennyweight.render.charts.scales import ticks, top
 from pennyweight.render.charts.spread import latency, tokens
-from pennyweight.render.charts.svg import CHAR, nowhere, ticks, top
+from pennyweight.render.charts.svg import CHAR, nowhere
 
 
 def spread(counts, step, p50, p95):

@@ -16,17 +16,19 @@ from pennyweight.api.pages.measured_records import (
 )
 from pennyweight.errors import UsageError
 from pennyweight.scoring import chart_data as data
+from pennyweight.scoring.chart_types import RepeatsCurve, RepeatsPoint, RowChart, SideCharts
 from pennyweight.scoring.digest import (
+    MEASURES,
     VERSION,
     RecordsDigest,
-    RepeatsCurve,
-    RowChart,
     group_digest,
     headline,
     telling,
 )
+from pennyweight.scoring.overview import best_first
 from pennyweight.scoring.reasoning_charts import confidence_sources, thinking
 from pennyweight.scoring.scores import Group
+from pennyweight.scoring.side_charts import side_charts, side_curves
 from pennyweight.sources.source import Source, copied
 
 Progress = Callable[[str, int], None]
@@ -92,6 +94,7 @@ def digest(
                 "repeats": _curve(measured, whole, len(groups) or 1),
                 "sources": confidence_sources(frame),
                 "thinking": thinking(groups, metric),
+                "each": _each(measured, frame, by, groups, metric),
             },
             "telling": telling(frame),
             "failures": data.failures(frame),
@@ -108,6 +111,26 @@ def _curve(measured: MeasuredRecords, whole: Group, sides: int) -> RepeatsCurve 
     work = replace(measured.work, metrics=[metric for same in by_k.values() for metric in same])
     (group,), _ = work.score(measured.records.frame, [])
     return data.repeats_curve(group, by_k, sides)
+
+
+def _each(
+    measured: MeasuredRecords,
+    frame: pl.LazyFrame,
+    by: Sequence[str],
+    groups: Sequence[Group],
+    metric: str | None,
+) -> SideCharts | None:
+    """Return the charts of each side by itself, the best first."""
+    if len(groups) < 2 or not data.has(frame, *by):
+        return None
+    curves: dict[str, list[RepeatsPoint]] = {}
+    fewest = min((g.repeats.fewest for g in groups if g.repeats), default=1)
+    if fewest > 1:
+        several = [m for same in data.curve_metrics(fewest).values() for m in same]
+        work = replace(measured.work, metrics=several)
+        curves = side_curves(work.score(measured.records.frame, by)[0], fewest)
+    order = best_first(groups, metric) if metric else list(groups)
+    return side_charts(frame, by, order, MEASURES.get(metric or ""), curves)
 
 
 def _categories(

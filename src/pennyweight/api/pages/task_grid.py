@@ -13,17 +13,10 @@ import polars as pl
 from pennyweight.render.page import visible
 from pennyweight.render.page.leaderboard import board_of
 from pennyweight.scoring.chart_data import has
-from pennyweight.scoring.digest import GridDigest, RecordsDigest
+from pennyweight.scoring.digest import MEASURES, GridDigest, RecordsDigest
 from pennyweight.store.store import Store
 from pennyweight.store.task_grid import COLUMNS, FILTERS, ORDERS, grid_rows, save_grid
 
-MEASURES = {
-    "accuracy": "correct",
-    "pass_rate": "passed",
-    "behavior_coverage": "scenario_score",
-    "impl_rate_mean": "impl_rate",
-}
-"""The measure behind each headline metric: its mean over the attempts is a cell."""
 SIDE_COLUMNS = ("subject", "tier")
 MAX_ROWS = 200
 """Tasks that one request returns."""

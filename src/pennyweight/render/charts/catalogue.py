@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pennyweight.render.charts import reasoning, svg
+from pennyweight.render.charts import by_side, reasoning, svg
 from pennyweight.render.charts.ranges import categories, differences, sides
+from pennyweight.render.charts.scales import around
 from pennyweight.render.charts.spread import latency, thought, tokens
 from pennyweight.render.charts.svg import (
     CHAR,
@@ -29,6 +30,8 @@ STRETCHED = {"latency": latency, "tokens": tokens}
 """Charts that can fill the rest of the last row."""
 COLUMNS, GAP = 3, 38
 """Columns of charts on a wide page, and the space between them."""
+POOLED = ("reliability", "thought", "repeats", "categories", "latency", "tokens")
+"""Charts of all records, which several sides replace by one for each side."""
 ATTEMPTS = (1, 1_000, 1_000_000)
 """Costs are shown for one of these numbers of attempts, to avoid long rows of zeros."""
 
@@ -50,15 +53,36 @@ def charts(digest: Mapping[str, Any], link: Link = svg.nowhere) -> list[Chart]:
         "repeats": _repeats,
         **STRETCHED,
     }
-    if len(digest["sides"]) > MAX_LABELS:
+    if len(digest.get("sides", ())) > MAX_LABELS:
         del makers["differences"]  # a leaderboard shows them, sorted
+    each = found.get("each") or {}
+    alone = _alone(each, digest.get("headline"), link)
     drawn = [
-        make(found[name], link) for name, make in makers.items() if _is_filled(found.get(name))
+        alone[name]() if name in alone else make(found[name], link)
+        for name, make in makers.items()
+        if name in alone or (_is_filled(found.get(name)) and not (each and name in POOLED))
     ]
     more = -len(drawn) % COLUMNS
-    if more and len(drawn) > COLUMNS and drawn[-1].name in STRETCHED:
+    if more and len(drawn) > COLUMNS and drawn[-1].name in STRETCHED and not each:
         drawn[-1] = _stretched(drawn[-1], found, more + 1)
     return drawn
+
+
+def _alone(
+    each: Mapping[str, Any], metric: str | None, link: Link
+) -> dict[str, Callable[[], Chart]]:
+    """Return the charts that show each side by itself, in place of all records together."""
+    many = each.get("sides", 0)
+    makers: dict[str, Callable[[], Chart]] = {
+        "reliability": lambda: by_side.reliability(each["reliability"], many, link),
+        "thought": lambda: by_side.thinking(each["thinking"], many, link),
+        "repeats": lambda: by_side.repeats(each["repeats"], many, link),
+        "categories": lambda: by_side.categories(each["categories"], metric or "", link),
+        "latency": lambda: by_side.latency(each["latency"], link),
+        "tokens": lambda: by_side.tokens(each["tokens"], link),
+    }
+    named = {"thought": "thinking"}
+    return {name: make for name, make in makers.items() if each.get(named.get(name, name))}
 
 
 def _is_filled(data: Any) -> bool:
@@ -139,10 +163,14 @@ def _answers(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
 def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
     """Draw the quality of each side against its cost."""
     rows = data["rows"]
-    drawing = Drawing("Cost against quality", left=48, top=24)
-    most = max(row["cost"] for row in rows) * 1.15 or 1.0
-    x, y = drawing.x(0, most), drawing.y(0, 1)
+    drawing = Drawing("Cost against quality", left=48, top=24, height=320 if len(rows) > 8 else 240)
+    costs = [row["cost"] for row in rows]
+    log = min(costs) > 0 and max(costs) > 4 * min(costs)
+    most = max(costs) * 1.15 or 1.0
+    x = drawing.x(min(costs) / 1.2 if log else 0, most, log=log)
     unit = unit_of(data["metric"])
+    known = (row[end] for row in rows for end in ("value", "low", "high"))
+    y = drawing.y(*around((v for v in known if v is not None), share=unit == SHARE))
     drawing.y_axis(y, partial(tick, unit=unit), data["metric"].replace("_", " "))
     places = [(x(row["cost"]), y(row["value"])) for row in rows]
     drawing.path(
@@ -152,16 +180,18 @@ def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
     labels = svg.Places(drawing, [(a - 6, b - 6, a + 6, b + 6) for a, b in places])
     for index, (row, place) in enumerate(zip(rows, places, strict=True), 1):
         if None not in (row["low"], row["high"]):
-            drawing.line(place[0], y(row["low"]), place[0], y(row["high"]), "whisker")
+            drawing.line(place[0], y(row["low"]), place[0], y(row["high"]), "whisker faint")
         text = f"{row['name']}: {quantity(row['value'], unit)}, {money(row['cost'])} per attempt"
         mark = ChartMark(text, link(row["filter"]), (index, 0))
         drawing.dot(*place, "dot best" if row["frontier"] else "dot", mark, 5)
+    for row, place in zip(rows, places, strict=True):
         if row["frontier"] or len(rows) <= MAX_LABELS:
             labels.put(*place, brief[row["name"]])
     times = next((n for n in ATTEMPTS if most * n >= 0.1), ATTEMPTS[-1])
     per = "attempt" if times == 1 else plural(times, "attempt")
-    axis = replace(x, high=x.high * times)
-    drawing.x_axis(axis, partial(tick, unit=DOLLARS), f"mean cost per {per}")
+    axis = replace(x, low=x.low * times, high=x.high * times)
+    words = f"mean cost per {per}{', log scale' if log else ''}"
+    drawing.x_axis(axis, partial(tick, unit=DOLLARS), words)
     table = [("name", "cost_usd_mean", data["metric"], "on_the_frontier")]
     table += [(r["name"], r["cost"], r["value"], r["frontier"]) for r in rows]
     note = "No side is both cheaper and better than one on the dashed line."

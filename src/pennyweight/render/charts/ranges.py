@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from pennyweight.catalogue import METRICS
 from pennyweight.render.charts import svg
-from pennyweight.render.charts.svg import Chart, ChartMark, Drawing, Link, Scale, cut
+from pennyweight.render.charts.scales import Scale, around, ticks
+from pennyweight.render.charts.svg import Chart, ChartMark, Drawing, Link, cut
 from pennyweight.render.format import unit_of
 from pennyweight.text.format import estimate, plural, quantity, tick, tick_points
 from pennyweight.text.notation import POINTS, SHARE
@@ -55,6 +57,11 @@ def _draw_rows(
         drawing.text(drawing.width - 2, y + 4, number, "ink", "end")
 
 
+def lower(metric: str) -> bool:
+    """Whether lower values of a metric are better."""
+    return metric in METRICS and METRICS[metric].better == "lower"
+
+
 def _table(rows: Sequence[Row], *head: str) -> list[tuple[Any, ...]]:
     return [head, *((r["name"], r["value"], r["low"], r["high"], r["n"]) for r in rows)]
 
@@ -63,13 +70,15 @@ def _estimates(
     name: str, title: str, note: str, data: Mapping[str, Any], link_of: Callable[[Row], str | None]
 ) -> Chart:
     """Draw estimates with their intervals, one below the other."""
-    rows, metric = data["rows"], data["metric"]
+    metric = data["metric"]
+    rows = sorted(data["rows"], key=lambda row: row["value"], reverse=not lower(metric))
     unit, words = unit_of(metric), metric.replace("_", " ")
     brief = svg.short_names([row["name"] for row in rows], 26)
     names = [brief[row["name"]] for row in rows]
     drawing = _drawing(f"{words.capitalize()} {title}", names, 52)
-    scale = drawing.x(0, 1)
-    _draw_grid(drawing, scale, (0, 0.25, 0.5, 0.75, 1))
+    known = (row[end] for row in rows for end in ("value", "low", "high"))
+    scale = drawing.x(*around((v for v in known if v is not None), share=unit == SHARE))
+    _draw_grid(drawing, scale, ticks(scale.low, scale.high, 4))
 
     def write(row: Row) -> tuple[str, str, str | None]:
         value, ends = quantity(row["value"], unit), ""
@@ -86,7 +95,7 @@ def _estimates(
 
 def sides(data: Mapping[str, Any], link: Link) -> Chart:
     """Draw the sides of a comparison."""
-    note = "Lines are confidence intervals. Where they overlap widely, a difference may be chance."
+    note = "The best first. Lines are confidence intervals; the leaderboard tests the differences."
     return _estimates("sides", "of each side", note, data, lambda row: link(row["filter"]))
 
 
@@ -108,7 +117,7 @@ def differences(data: Mapping[str, Any], link: Link) -> Chart:
     drawing = _drawing("Difference on the same tasks", names, 78)
     far = 1.05 * max(0.05, *(abs(row[end]) for row in rows for end in ("low", "high")))
     scale = drawing.x(-far, far)
-    _draw_grid(drawing, scale, svg.ticks(-far, far, 4))
+    _draw_grid(drawing, scale, ticks(-far, far, 4))
     _draw_grid(drawing, scale, (0,), "axis")
 
     def write(row: Row) -> tuple[str, str, str | None]:

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from pennyweight.render.charts import svg
-from pennyweight.render.charts.svg import Chart, ChartMark, Drawing, Link, Scale
+from pennyweight.render.charts.scales import Scale
+from pennyweight.render.charts.svg import Chart, ChartMark, Drawing, Link
 from pennyweight.render.format import unit_of
 from pennyweight.text.format import money, number, plural, quantity, share, tick
 from pennyweight.text.notation import DOLLARS, SHARE

@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any
 
-from pennyweight.render.charts.svg import CHAR, WIDTH, Chart, ChartMark, Drawing, Link, Scale, top
+from pennyweight.render.charts.scales import Scale, top
+from pennyweight.render.charts.svg import CHAR, WIDTH, Chart, ChartMark, Drawing, Link
 from pennyweight.text.format import count, plural, tick
 
 SECONDS_FROM = 1_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from itertools import takewhile
 from string import ascii_uppercase
 from typing import Any
 
+from pennyweight.render.charts.scales import Scale, log_ticks, ticks
 from pennyweight.render.plain import one_line
 
 WIDTH, HEIGHT = 420, 240
@@ -46,44 +46,8 @@ class Chart:
     """How many of three columns the wide picture takes."""
 
 
-MIN_SPAN = 1e-300
-"""Values that are closer to each other are drawn in one place."""
-
-
 def nowhere(_: Mapping[str, Any]) -> None:
     """Return no address, as in a report that is one file."""
-
-
-def ticks(low: float, high: float, about: int = 5, *, whole: bool = False) -> list[float]:
-    """Choose round numbers between two ends; only integers if `whole`.
-
-    >>> ticks(0, 9.3)
-    [0.0, 2.0, 4.0, 6.0, 8.0]
-    >>> ticks(0, 2, whole=True)
-    [0.0, 1.0, 2.0]
-    """
-    if not high > low:
-        return [low]
-    step = _step(max(MIN_SPAN, high / about - low / about), whole=whole)
-    first = math.ceil(low / step - 1e-9)
-    last = math.floor(high / step + 1e-9)
-    return [round(float(i * step), 12) for i in range(first, last + 1)]
-
-
-def _step(raw: float, *, whole: bool) -> float:
-    size = 10.0 ** math.floor(math.log10(raw))
-    steps = (m * size for m in (1, 2, 2.5, 5, 10) if raw <= m * size * 1.0001)
-    return max(1.0, next(s for s in steps if s % 1 == 0 or s < 1)) if whole else next(steps)
-
-
-def top(high: float, about: int = 4) -> float:
-    """Return the tick at or above the highest bar, at which an axis of counts ends.
-
-    >>> top(1), top(9), top(21), top(130)
-    (1.0, 10.0, 30.0, 150.0)
-    """
-    step = _step(max(high, 1.0) / about, whole=True)
-    return step * math.ceil(high / step - 1e-9) or step
 
 
 def cut(text: object, width: int) -> str:
@@ -93,22 +57,6 @@ def cut(text: object, width: int) -> str:
 
 MAX_LABELS = 8
 """Sides whose points are all labelled; of more sides, only those on the frontier are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """Maps values to places, linearly."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-
-    def __call__(self, value: float) -> float:
-        """Return the place of a value; values outside the scale are placed at its edge."""
-        span = (self.high / 2 - self.low / 2) or 1.0  # half of it, so that nothing overflows
-        share = min(1.0, max(0.0, (value / 2 - self.low / 2) / span))
-        return round(self.start + share * (self.end - self.start), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +88,9 @@ class Drawing:
     parts: list[str] = field(default_factory=list)
     links: dict[tuple[int, int], str] = field(default_factory=dict)
 
-    def x(self, low: float, high: float) -> Scale:
+    def x(self, low: float, high: float, *, log: bool = False) -> Scale:
         """Make the scale of the horizontal axis."""
-        return Scale(low, high, self.left, self.width - self.right)
+        return Scale(low, high, self.left, self.width - self.right, log)
 
     def y(self, low: float, high: float) -> Scale:
         """Make the scale of the vertical axis."""
@@ -205,7 +153,8 @@ class Drawing:
         """Draw the horizontal axis; a label that would be cut off ends at the edge."""
         base = self.base
         self.line(self.left, base, self.width - self.right, base, "axis")
-        for tick in ticks(scale.low, scale.high, about, whole=whole):
+        places = ticks(scale.low, scale.high, about, whole=whole)
+        for tick in log_ticks(scale.low, scale.high) if scale.log else places:
             x, label = scale(tick), write(tick)
             if x + len(label) * CHAR / 2 > self.width:
                 self.text(self.width, base + 13, label, anchor="end")
@@ -339,7 +288,7 @@ MARKS = (
     ".chart text.halo{paint-order:stroke;stroke:var(--area);stroke-width:3px}"
     ".chart .axis{stroke:var(--quiet)}.chart .grid{stroke:var(--line)}"
     ".chart .bar{fill:var(--right)}.chart .bad{fill:var(--wrong)}.chart .calm{fill:var(--quiet)}"
-    ".chart .whisker{stroke:var(--ink);stroke-width:1.5}"
+    ".chart .whisker{stroke:var(--ink);stroke-width:1.5}.chart .whisker.faint{opacity:.45}"
     ".chart .mark{stroke:var(--wrong);stroke-width:1.5;stroke-dasharray:4 3}"
     ".chart .trend{fill:none;stroke:var(--right);stroke-width:1.75}"
     ".chart .edge{fill:none;stroke:var(--third);stroke-width:1.5;stroke-dasharray:5 3}"

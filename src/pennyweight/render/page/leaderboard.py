@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from pennyweight.catalogue import METRICS
-from pennyweight.render.charts.svg import Link, Scale, nowhere, ticks
+from pennyweight.render.charts.scales import Scale, ticks
+from pennyweight.render.charts.svg import Link, nowhere
 from pennyweight.render.format import difference_cells, estimate_cells, unit_of
 from pennyweight.render.page.board import (
     Address,
