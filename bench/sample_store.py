@@ -13,6 +13,8 @@ RECORDS = int(os.environ.get("PENNYWEIGHT_BENCH_RECORDS", "1_000_000"))
 RUNS, BATCH = 200, 10_000
 RUN = "20260101-000000-0001"
 TIERS = ("T0", "T1", "T2", "T3")
+SUBJECTS = tuple(f"m{i}" for i in range(9))
+SIDES = len(SUBJECTS) * len(TIERS)
 WORDS = "the sum of both numbers is taken first then divided by what remains and checked".split()
 MATCH = {"kind": "exact", "absolute": "0", "relative": "0", "separator": "", "each": "exact"}
 RARE = "needle in a haystack"
@@ -29,7 +31,7 @@ def fill_list(store: Store) -> None:
     """Add the other runs, with the figures that a list shows."""
     for i in range(1, RUNS):
         name = f"20250101-000000-{i:04}"
-        store.add_run(a_run(name, 100 * i, created=-float(i)))
+        store.add_run(a_run(name, 100 * i, created=1.0 / (i + 1)))
         stamp = kept.stamp(store, store.find(name))
         told = {"stamp": stamp, "metric": "accuracy", "value": i / RUNS, "low": 0.0, "high": 1.0}
         told |= {"records": 100 * i, "errors": 0, "cost_usd": 0.01 * i, "data": "{}"}
@@ -39,7 +41,8 @@ def fill_list(store: Store) -> None:
 def a_run(name: str, records: int, status: str = "done", created: float = 1.0) -> StoredRun:
     """Describe a run."""
     settings = {
-        "subjects": ["m"], "tiers": list(TIERS), "tasks": records // 4, "runs": 1, "seed": 1,
+        "subjects": list(SUBJECTS), "tiers": list(TIERS), "tasks": -(-records // SIDES),
+        "runs": 1, "seed": 1,
         "answer": {"kind": "last_number", "value": ""}, "match": MATCH, "confidence": None,
     }  # fmt: skip
     ended = created + 1 if status == "done" else None
@@ -72,13 +75,14 @@ def write(
 
 def _row(run: str, i: int, rng: random.Random, texts: list[str], records: int) -> dict[str, Any]:
     target = i % 97
-    said = target if rng.random() < 0.7 else target + 1
+    said = target if rng.random() < 0.9 - 0.05 * (i % SIDES // 4) else target + 1
     rare = f" {RARE}" if i == 777_777 % records else ""
     return {
-        "run": run, "subject": "m", "tier": TIERS[i % 4], "task_id": f"task-{i // 4:07}",
+        "run": run, "subject": SUBJECTS[i % SIDES // 4], "tier": TIERS[i % 4],
+        "task_id": f"task-{i // SIDES:07}",
         "attempt": 1, "fingerprint": "f", "status": "ok", "model": "m",
         "input": f"What is {i}? {texts[i % 499][:200]}", "target": str(target),
-        "category": f"kind-{i // 4 % 7}",
+        "category": f"kind-{i // SIDES % 7}",
         "messages": json.dumps([{"role": "user", "content": texts[i % 499][:200]}]),
         "response": f"1. {texts[i % 500]}{rare}\nThe answer is {said}", "finish": "stop",
         "prompt_tokens": 80 + i % 50, "completion_tokens": 90 + i % 70,

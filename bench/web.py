@@ -81,7 +81,9 @@ def pages(folder: Path, address: str) -> list[Result]:
             ask("/docs")
             idle = memory(pid, "VmRSS")
             print(f"{kind}: p95 of {TIMES} requests in ms: the page, its query, an icon")
+            largest = 0
             for what, (path, queries) in asked(RUN, like=kind != "SQLite").items():
+                largest = max(largest, ask(path))
                 took, base, least = p95(
                     lambda p=path: ask(p),
                     lambda q=queries: [fetch(*one) for one in q],
@@ -93,6 +95,7 @@ def pages(folder: Path, address: str) -> list[Result]:
                 results.append(Result(f"{kind}: {what}, relative to its query", ratio, 5, " ×"))
             more = memory(pid, "VmHWM") - idle
             print(f"memory: {idle:.0f} MiB idle, {more:.0f} MiB more at the peak")
+        results.append(Result(f"{kind}: the largest of these pages", largest / 1e3, 300, " kB"))
         results.append(Result(f"{kind}: peak memory above the idle server", more, 50, " MiB"))
         results += beside(kind, address, port)
     close()
@@ -161,12 +164,25 @@ def asked(run: str, *, like: bool) -> dict[str, tuple[str, list[Query]]]:
     )
     slow = inner.format("ORDER BY latency_ms DESC, task_id, subject, tier, attempt")
 
+    grid = "SELECT * FROM pennyweight_grid WHERE run = ? AND sides = 'subject,tier' {0} LIMIT 22"
+    cells = grid.format("ORDER BY mean, task_id")
+    far = grid.format("AND differs ORDER BY agreement, task_id") + " OFFSET 20000"
+
     def search(part: str) -> Query:
         return f"{both} AND {text} {order.format('')}", (run, *[f"%{part}%"] * len(names))
 
     return {
         "runs": ("/", [(f"{runs} ORDER BY created DESC", ())]),
         "run": (f"/runs/{run}", [(one, (run,))]),
+        "leaderboard, sorted": (
+            f"/runs/{run}?sort=latency_p95_ms",
+            [(one, (run,)), (cells, (run,))],
+        ),
+        "grid": (f"/runs/{run}/grid", [(cells, (run,))]),
+        "grid, filtered, far down": (
+            f"/runs/{run}/grid?only=differs&rows=disagreement&from=20000",
+            [(far, (run,))],
+        ),
         "first page": (at, [(f"{both} {order.format('')}", (run,))]),
         "last page": (f"{at}?last=1", [(f"{both} {order.format('DESC')}", (run,))]),
         "filtered by measures": (
@@ -298,11 +314,11 @@ def _high(times: Sequence[float]) -> float:
 
 
 @contextmanager
-def asking(port: int) -> Iterator[Callable[[str], None]]:
+def asking(port: int) -> Iterator[Callable[[str], int]]:
     """Request pages over one connection, as a browser does."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
 
-    def ask(path: str) -> None:
+    def ask(path: str) -> int:
         try:
             connection.request("GET", path)
             reply = connection.getresponse()
@@ -315,6 +331,7 @@ def asking(port: int) -> Iterator[Callable[[str], None]]:
             reply = connection.getresponse()
         body = reply.read()
         assert reply.status == 200, (path, reply.status, body[:400])
+        return len(body)
 
     try:
         yield ask

@@ -312,7 +312,7 @@ def test_a_report_of_failures_says_why_and_has_no_empty_boxes(tmp_path):
     done = pennyweight("report", path, "-o", tmp_path / "r.html")
     assert done.code == 0, done.err
     text = (tmp_path / "r.html").read_text()
-    assert "4 attempts failed." in text
+    assert "4 attempts ended in an error." in text
     assert "The most frequent error, in 3 attempts:" in text
     assert "no route" in text
     assert '<div class="figures">' not in text

@@ -1,5 +1,8 @@
 """The grid in a browser: cells lead to replies, rows come as one scrolls."""
 
+import re
+from html import unescape
+
 import pytest
 from bench.sample_store import a_run
 
@@ -16,11 +19,12 @@ def large(tmp_path_factory):
     folder = tmp_path_factory.mktemp("grid")
     store = Store(str(folder / "pennyweight.db"))
     described = a_run(RUN, 1200)
-    described.settings["tiers"] = ["T0", "T1"]
+    described.settings.update(subjects=["m"], tiers=["T0", "T1"], tasks=600)
     store.add_run(described)
     rows = [
         record(
-            f"task {task:03}", run=RUN, subject="m", tier=tier, target="4", category="sums",
+            f"task {task:03}", run=RUN, subject="m", tier=tier, target="4",
+            category=f"kind {task % 3}",
             response=f"It is {4 if task < 500 or (tier == 'T1' and task < 590) else 5}",
         )
         for task in range(600)
@@ -63,3 +67,13 @@ def test_the_page_works_without_scripts(large):
     assert large.get(f"/runs/{RUN}/task?task=nothing")[0] == 404
     assert large.get(f"/runs/{RUN}/task?task=%00")[0] == 404
     assert large.get(f"/api/runs/{RUN}/grid?limit=201")[0] == 422
+
+
+def test_what_failed_leads_to_as_many_records(large):
+    page = large.get(f"/runs/{RUN}")[2]
+    part = page.split('id="failed"')[1].split("</section>")[0]
+    rows = re.findall(r'<a href="[^"]*\?([^"]+)">[^<]*</a></td><td class="num">([\d,]+)', part)
+    assert len(rows) == 3
+    for query, failed in rows:
+        found = large.json(f"/api/runs/{RUN}/count?{unescape(query)}")[1]
+        assert found["count"] == int(failed.replace(",", ""))

@@ -199,7 +199,7 @@ def run_facts(
         ("Changed", change_words(settings)),
         ("Attempts per task", settings.get("runs")),
         ("Attempts made", None if live else f"{count(made)} of {count(run.attempts)}"),
-        ("Attempts failed", count(failed) if failed and not live else None),
+        ("Attempts with an error", count(failed) if failed and not live else None),
         ("Started", when(run.created)),
         ("Ended", when(run.ended)),
         ("Cost", None if live else money(spent.get("usd"))),

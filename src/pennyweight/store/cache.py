@@ -48,6 +48,7 @@ _DECIDED = (
     select(
         *(DECISION.c.run, DECISION.c.policy, DECISION.c.side, DECISION.c.verdict),
         DECISION.c.stamp == DIGEST.c.stamp,
+        DECISION.c.at,
     )
     .select_from(DECISION.outerjoin(DIGEST, DIGEST.c.run == DECISION.c.run))
     .order_by(DECISION.c.run, DECISION.c.policy, DECISION.c.side)
@@ -154,6 +155,8 @@ class PolicyVerdict:
     side: str
     verdict: str
     current: bool
+    at: float = 0.0
+    """When it was stored, in Unix seconds."""
 
 
 def policy_verdicts(store: Store, run: str | None = None) -> tuple[PolicyVerdict, ...]:
@@ -162,7 +165,7 @@ def policy_verdicts(store: Store, run: str | None = None) -> tuple[PolicyVerdict
         return ()
     query = _DECIDED if run is None else _DECIDED_OF
     rows = fetch(store, query, {"run": run})
-    return tuple(PolicyVerdict(r[0], r[1], r[2], r[3], current=bool(r[4])) for r in rows)
+    return tuple(PolicyVerdict(r[0], r[1], r[2], r[3], current=bool(r[4]), at=r[5]) for r in rows)
 
 
 def save_measured(

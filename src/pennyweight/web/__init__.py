@@ -8,7 +8,6 @@ Tested elsewhere:
     jobs.py: tests/web/test_live.py
     record_views.py: tests/web/test_pages.py
     run_list.py: tests/web/test_pages.py
-    run_page.py: tests/web/test_pages.py
     site.py: tests/web/test_pages.py
     views.py: tests/web/test_pages.py
     worker.py: tests/web/test_live.py

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
@@ -99,7 +100,10 @@ def make_app(
     app.add_exception_handler(ClientDisconnect, _left)
     app.add_exception_handler(Exception, _broken)
     names = {*LOCAL_NAMES, host, *allow}
-    return Guard(app, access, frozenset(n.strip("[]").lower() for n in names))
+    # other sites get no page: their requests carry no session, so nothing secret can be guessed
+    # from the length of a compressed answer
+    small = GZipMiddleware(app, minimum_size=2_000, compresslevel=3)
+    return Guard(small, access, frozenset(n.strip("[]").lower() for n in names))
 
 
 def _left(request: Request, error: Exception) -> Response:  # noqa: ARG001

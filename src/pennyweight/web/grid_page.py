@@ -37,7 +37,7 @@ def grid_view(
         return None
     choice, size = GridChoice.of(query), rows_for(len(grid["sides"]))
     rows = grid_page(site.store, run, grid, choice, size)
-    sides, columns = _columns(digest, grid)
+    sides, columns = site.once(digest, ("grid", *grid["by"]), lambda: _columns(digest, grid))
     given = {name: query[name] for name in CHOICES if query.get(name)}
 
     def address(changed: Mapping[str, str]) -> str:

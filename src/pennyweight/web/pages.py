@@ -74,6 +74,7 @@ def pages() -> list[Route]:
         Route("/runs/{run}/raw", record_views.raw, methods=["GET"]),
         Route("/runs/{run}/records.{kind}", record_views.table, methods=["GET"]),
         Route("/runs/{run}/report.html", views.report, methods=["GET"]),
+        Route("/runs/{run}/charts/{name}", run_page.chart_file, methods=["GET"]),
         Route("/static/{name}", _file, methods=["GET"]),
         Route("/enter", _enter, methods=["GET", "POST"]),
         Route("/leave", _leave, methods=["POST"]),

@@ -10,18 +10,28 @@ from typing import Any
 from markupsafe import Markup
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
+from starlette.responses import Response
 
 from pennyweight.api.pages import records as api_records
 from pennyweight.api.pages.run_list import StoredRun, policy_verdicts
 from pennyweight.api.pages.run_sides import digest_sides
 from pennyweight.api.runs import INTERRUPTED
-from pennyweight.errors import UsageError
+from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.render.charts.catalogue import charts
+from pennyweight.render.charts.svg import Link, alone
 from pennyweight.render.page.board import BoardChoice, BoardVerdict
 from pennyweight.render.page.conclusion import conclusion
 from pennyweight.render.page.leaderboard import board_of, leaderboard
+from pennyweight.render.plain import csv_table
 from pennyweight.render.repeats import repeat_words
-from pennyweight.render.view import families, key_figures, narrowed_to, run_facts, side_rows
+from pennyweight.render.view import (
+    families,
+    key_figures,
+    narrowed_to,
+    run_facts,
+    side_rows,
+    when,
+)
 from pennyweight.web.addresses import run_url, url
 from pennyweight.web.assets import rendered
 from pennyweight.web.comparison import chart_links
@@ -32,7 +42,10 @@ UNFINISHED = ("running", "stopped", "failed", INTERRUPTED)
 """Statuses of a run that may continue; its progress is shown."""
 MAX_INLINE_SIDES = 9
 """The metrics of more sides are on a page of their own, and this many there at once."""
+FIRST_CHARTS = ("sides", "frontier")
+"""With many sides, the other charts are on the page of all metrics."""
 MAX_PAIRS = 120
+MAX_WEAKEST = 6
 CHOICES = ("by", "sort", "order", "baseline", "find", "all")
 """What an address says about the leaderboard."""
 
@@ -65,10 +78,9 @@ def run(request: Request, site: Site) -> Shown:
         "digest": digest,
     }
     if digest:
-        values["figures"] = [] if digest["sides"] else key_figures(digest["whole"])
-        values |= _board(request, site, found, digest, now.digest_stamp or "")
+        values["board"] = _board(request, site, found, digest, now.digest_stamp or "")
         values["grid"] = grid_view(site, found.id, digest, request.query_params)
-        values["drawn"] = site.drawn(digest, lambda: _drawn(digest, found.id))
+        values["drawn"] = site.once(digest, ("charts",), lambda: _drawn(digest, found.id))
     return "run.html", values
 
 
@@ -87,8 +99,8 @@ def read_choice(query: QueryParams) -> BoardChoice:
 
 def _board(
     request: Request, site: Site, found: StoredRun, digest: dict[str, Any], stamp: str
-) -> dict[str, Any]:
-    """Return the conclusion and the leaderboard as they were asked for."""
+) -> Markup:
+    """Write the conclusion and the leaderboard as they were asked for."""
     run, query, choice = found.id, request.query_params, read_choice(request.query_params)
     given = {name: query[name] for name in CHOICES if query.get(name)}
 
@@ -103,17 +115,24 @@ def _board(
     pairs = None
     if board and choice.baseline:
         pairs = site.pairs.to(run, stamp, digest["headline"], board, choice.baseline)
-    link = chart_links([run], digest_sides(run, digest))
-    view = leaderboard(
-        digest,
-        choice,
-        pairs=pairs,
-        verdicts=_verdicts(site, found, board) if board else None,
-        link=link,
-        address=address,
-    )
-    kept = {name: value for name, value in given.items() if name not in {"sort", "order", "find"}}
-    return {"board": view, "conclusion": conclusion(digest, choice.by), "kept": kept}
+    verdicts = _verdicts(site, found, board) if board else {}
+
+    def draw() -> Markup:
+        link = chart_links([run], digest_sides(run, digest))
+        view = leaderboard(
+            digest, choice, pairs=pairs, verdicts=verdicts, link=link, address=address
+        )
+        values = {
+            "run": run,
+            "digest": digest,
+            "figures": [] if digest["sides"] else key_figures(digest["whole"]),
+            "board": view,
+            "conclusion": conclusion(digest, choice.by),
+            "kept": {n: v for n, v in given.items() if n not in {"sort", "order", "find"}},
+        }
+        return rendered("board_part.html", values)
+
+    return site.once(digest, ("board", choice, *given.items(), repr(verdicts)), draw)
 
 
 def _verdicts(
@@ -129,8 +148,10 @@ def _verdicts(
     found: dict[str, list[BoardVerdict]] = {}
     for one in policy_verdicts(site.store, run.id):
         if one.side in names:
-            href = url("/gates", run=run.id)
-            made = BoardVerdict(one.policy, one.verdict, one.current, href=href)
+            group = next(s["group"] for s in board["sides"] if s["name"] == names[one.side])
+            where = {n: v for n, v in group.items() if n in {"subject", "tier"}}
+            href = url("/gates", run=run.id, **where)
+            made = BoardVerdict(one.policy, one.verdict, one.current, when(one.at), href)
             found.setdefault(names[one.side], []).append(made)
     return found
 
@@ -144,12 +165,40 @@ def _drawn(digest: dict[str, Any], run: str) -> Markup:
         "inline": inline,
         "digest": digest,
         "failed": link({"status": "error"}),
-        "charts": charts(digest, link),
+        "wrong": _wrong(digest, link),
+        "errors": [
+            {
+                **one,
+                "error": one["error"] or "no message",
+                "href": link({"status": "error", "q": (one["error"] or "")[:200]}),
+            }
+            for one in digest["failures"]
+        ],
+        "charts": [c for c in charts(digest, link) if inline or c.name in FIRST_CHARTS],
         "families": families(digest["whole"]),
         "sides": side_rows(digest) if inline else [],
         "repeats": repeat_words(digest),
     }
     return rendered("digest.html", values)
+
+
+def _wrong(digest: Mapping[str, Any], link: Link) -> list[dict[str, Any]]:
+    """Return the categories in which most records are wrong or did not pass."""
+    found = digest["charts"]["categories"]
+    if found is None or found["metric"] not in {"accuracy", "pass_rate"}:
+        return []
+    flag = "correct" if found["metric"] == "accuracy" else "passed"
+    rows = [
+        {
+            "name": row["name"],
+            "failed": round(row["n"] * (1 - row["value"])),
+            "n": row["n"],
+            "share": 1 - row["value"],
+            "href": link({"category": row["name"], flag: "no"}),
+        }
+        for row in found["rows"]
+    ]
+    return sorted((r for r in rows if r["failed"]), key=lambda r: -r["failed"])[:MAX_WEAKEST]
 
 
 def metrics(request: Request, site: Site) -> Shown:
@@ -170,7 +219,10 @@ def metrics(request: Request, site: Site) -> Shown:
     shown = {**digest, "sides": sides}
     names = {side["name"] for side in sides}
     pairs = (digest["comparison"] or {}).get("pairs", ())
+    link = chart_links([run.id], digest_sides(run.id, digest))
+    drawn = charts(digest, link) if page == 1 else []
     return "metrics_page.html", {
+        "charts": [c for c in drawn if c.name not in FIRST_CHARTS],
         "run": run,
         "shown": shown,
         "sides": side_rows(shown),
@@ -180,3 +232,19 @@ def metrics(request: Request, site: Site) -> Shown:
         "first": first + 1,
         "total": len(order),
     }
+
+
+def chart_file(request: Request) -> Response:
+    """Answer with a chart as SVG, or its numbers as CSV, to be saved."""
+    site: Site = request.app.state.site
+    digest = site.digests.get(site.run(request.path_params["run"])).digest
+    name, _, kind = request.path_params["name"].rpartition(".")
+    found = next((c for c in charts(digest) if c.name == name), None) if digest else None
+    if found is None or kind not in {"svg", "csv"}:
+        raise NotFoundError("There is no such chart of this run.")
+    text = alone(found.svg, found.title) if kind == "svg" else csv_table(found.rows)
+    return Response(
+        text,
+        media_type="image/svg+xml" if kind == "svg" else "text/csv",
+        headers={"content-disposition": f'attachment; filename="{found.name}.{kind}"'},
+    )

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
-
-from markupsafe import Markup
+from typing import Any, TypeVar
 
 from pennyweight.api.pages.board_pairs import BoardPairs
 from pennyweight.api.pages.digest_cache import DigestCache
@@ -34,9 +32,10 @@ from pennyweight.web.access import Access
 from pennyweight.web.addresses import is_storable
 from pennyweight.web.jobs import Jobs, left_behind
 
+T = TypeVar("T")
 Shown = tuple[str, dict[str, Any]]
 """A page: the name of its template, and the values for it."""
-MAX_DRAWN = 8
+MAX_DRAWN = 24
 STARTING_SECONDS = 10.0
 """The time a process has to take over the run that it has just created."""
 
@@ -72,17 +71,19 @@ class Site:
     access: Access
     traces: TraceInbox
     pairs: BoardPairs
-    views: dict[int, tuple[dict[str, Any], Markup]] = field(default_factory=dict)
-    """The last digests that were drawn, with what was drawn."""
+    views: dict[tuple[Any, ...], tuple[Mapping[str, Any], Any]] = field(default_factory=dict)
+    """What was computed and drawn of the last digests."""
 
-    def drawn(self, digest: dict[str, Any], draw: Callable[[], Markup]) -> Markup:
-        """Draw the views of a digest once, as long as it is remembered."""
-        place = id(digest)
-        if place not in self.views or self.views[place][0] is not digest:
+    def once(self, digest: Mapping[str, Any], what: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """Compute something of a digest once, as long as it is remembered."""
+        place = (id(digest), what)
+        known = self.views.get(place)
+        if known is None or known[0] is not digest:
             while len(self.views) >= MAX_DRAWN:
                 self.views.pop(next(iter(self.views)), None)
-            self.views[place] = (digest, draw())
-        return self.views[place][1]
+            known = self.views[place] = (digest, make())
+        found: T = known[1]
+        return found
 
     def state(self, name: str) -> RunState:
         """Find a run by its complete id, as it is now."""

@@ -14,6 +14,8 @@ from pennyweight.api.pages.measured_records import (
     MeasuredRecords,
     measured_records,
 )
+from pennyweight.api.pages.reasoning_charts import confidence_sources, thinking
+from pennyweight.api.pages.side_charts import side_charts, side_curves
 from pennyweight.errors import UsageError
 from pennyweight.scoring import chart_data as data
 from pennyweight.scoring.chart_types import RepeatsCurve, RepeatsPoint, RowChart, SideCharts
@@ -26,9 +28,7 @@ from pennyweight.scoring.digest import (
     telling,
 )
 from pennyweight.scoring.overview import best_first
-from pennyweight.scoring.reasoning_charts import confidence_sources, thinking
 from pennyweight.scoring.scores import Group
-from pennyweight.scoring.side_charts import side_charts, side_curves
 from pennyweight.sources.source import Source, copied
 
 Progress = Callable[[str, int], None]

@@ -1,9 +1,9 @@
 """Charts as SVG.
 
 Tested elsewhere:
-    by_side.py: tests/scoring/test_side_charts.py
+    by_side.py: tests/api/pages/test_side_charts.py
     catalogue.py: tests/web/test_charts.py
     ranges.py: tests/web/test_charts.py
-    reasoning.py: tests/scoring/test_reasoning_charts.py
+    reasoning.py: tests/api/pages/test_reasoning_charts.py
     scales.py: tests/render/charts/test_spread.py
 """

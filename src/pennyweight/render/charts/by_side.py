@@ -55,10 +55,10 @@ def _panels(
     brief = svg.short_names([panel.name for panel in panels], max(10, int(wide / CHAR) - 1))
     for index, panel in enumerate(panels):
         left = drawing.left + wide * (index % across) + 4
-        top = high * (index // across) + 16
+        top = high * (index // across) + 19
         x = Scale(*ends, left, left + wide - 12, log=log)
-        y = Scale(0, 1, top + high - 34, top)
-        drawing.text(left, top - 4, brief[panel.name], "ink")
+        y = Scale(0, 1, top + high - 37, top)
+        drawing.text(left, top - 7, brief[panel.name], "ink")
         for place in (0, 0.5, 1):
             drawing.line(left, y(place), left + wide - 12, y(place), "grid")
             if index % across == 0:

@@ -301,7 +301,7 @@ if (panel) {
     one("[data-made]", panel).textContent =
       `${number(state.made - (state.errors || 0))} of ${number(state.attempts)} attempts done`;
     one("[data-errors]", panel).textContent =
-      state.errors ? `${number(state.errors)} failed` : "";
+      state.errors ? many(state.errors, "error") : "";
     one("[data-cost]", panel).textContent =
       state.cost_usd === null ? "" : `$${state.cost_usd.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`;
     const rate = pace(state.made);

@@ -5,9 +5,9 @@ import pytest
 
 import pennyweight
 from pennyweight.api.pages.digest import digest
+from pennyweight.api.pages.reasoning_charts import confidence_sources
 from pennyweight.api.sources import resolve
 from pennyweight.render.charts.catalogue import charts
-from pennyweight.scoring.reasoning_charts import confidence_sources
 
 
 def rows() -> list[dict]:

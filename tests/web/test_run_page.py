@@ -1,0 +1,53 @@
+"""The page of a run: charts to save, answers compressed, many metrics on a page of their own."""
+
+import gzip
+import re
+import urllib.request
+from pathlib import Path
+
+
+def test_charts_are_saved_as_pictures_and_numbers(site):
+    server, run = site
+    server.digest(run)
+    page = server.get(f"/runs/{run}")[2]
+    names = re.findall(r'href="(/runs/[^"]+/charts/\w+\.(?:svg|csv))"', page)
+    assert len(set(names)) >= 6
+    for name in set(names):
+        status, headers, text = server.get(name)
+        assert status == 200
+        assert headers["content-disposition"].startswith("attachment")
+        assert text.startswith("<svg") if name.endswith("svg") else text.count("\n") > 1
+        assert "var(--" not in text
+    assert server.get(f"/runs/{run}/charts/nothing.svg")[0] == 404
+    assert server.get(f"/runs/{run}/charts/sides.exe")[0] == 404
+
+
+def test_a_chart_is_saved_as_png(site, open_page):
+    server, run = site
+    server.digest(run)
+    page = open_page().page
+    page.goto(f"{server.address}/runs/{run}")
+    with page.expect_download() as download:
+        page.locator("a[data-png]").first.click()
+    assert download.value.suggested_filename.endswith(".png")
+    assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
+
+
+def test_answers_are_compressed_for_those_who_can_read_it(site):
+    server, run = site
+    server.digest(run)
+    asked = urllib.request.Request(
+        f"{server.address}/runs/{run}", headers={"Accept-Encoding": "gzip"}
+    )
+    with urllib.request.urlopen(asked) as answer:
+        assert answer.headers["content-encoding"] == "gzip"
+        assert "content-security-policy" in answer.headers
+        text = gzip.decompress(answer.read()).decode()
+    assert text == server.get(f"/runs/{run}")[2]
+
+
+def test_many_metrics_have_a_page_and_wrong_numbers_have_no_effect(site):
+    server, run = site
+    server.digest(run)
+    for page in ("", "?page=99", "?page=-1", "?page=x"):
+        assert "side by side" in server.get(f"/runs/{run}/metrics{page}")[2]
