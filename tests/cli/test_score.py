@@ -176,7 +176,7 @@ def test_positive_weight_and_set_reach_their_metrics(path: Path) -> None:
         ),
         (
             ["--metric", "zzzzzz"],
-            "Metric 'zzzzzz' is not known. 'pennyweight metrics' lists them all.",
+            "Metric 'zzzzzz' is not known. 'pennyweight metrics' lists them all; --scorers",
         ),
         (["--by", "modle"], "--by column 'modle' is not known. Did you mean 'model'?"),
         (["--set", "binz=3"], "Option 'binz' is not known. Did you mean 'bins'?"),

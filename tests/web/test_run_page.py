@@ -5,6 +5,10 @@ import re
 import urllib.request
 from pathlib import Path
 
+from batch_serving import batch_server, batch_suite
+from cli.command import pennyweight
+from web.serving import serving
+
 
 def test_charts_are_saved_as_pictures_and_numbers(site):
     server, run = site
@@ -51,3 +55,16 @@ def test_many_metrics_have_a_page_and_wrong_numbers_have_no_effect(site):
     server.digest(run)
     for page in ("", "?page=99", "?page=-1", "?page=x"):
         assert "side by side" in server.get(f"/runs/{run}/metrics{page}")[2]
+
+
+def test_a_run_that_waits_for_batches_says_what_is_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with batch_server(tmp_path) as provider:
+        batch_suite(tmp_path, provider, limits={}, answer="last_line")
+        provider.control(hold=True)
+        assert pennyweight("run", "suite.yaml", "--batch").code == 0
+        (run,) = pennyweight("runs", "--format", "json").json["runs"]
+        with serving(tmp_path) as server:
+            page = server.get(f"/runs/{run['id']}")[2]
+    assert "5 requests in 1 batch, 0 of them answered. Resume collects what is done." in page
+    assert re.search(r"<button[^>]*data-resume>Resume", page)

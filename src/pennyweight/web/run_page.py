@@ -12,6 +12,7 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
+from pennyweight.api.lanes.collect import batches_out
 from pennyweight.api.pages import records as api_records
 from pennyweight.api.pages.run_list import StoredRun, policy_verdicts
 from pennyweight.api.pages.run_sides import digest_sides
@@ -24,6 +25,7 @@ from pennyweight.render.page.conclusion import conclusion
 from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.render.plain import csv_table
 from pennyweight.render.repeats import repeat_words
+from pennyweight.render.runs import out_fact
 from pennyweight.render.view import (
     families,
     key_figures,
@@ -38,7 +40,7 @@ from pennyweight.web.comparison import chart_links
 from pennyweight.web.grid_page import grid_view
 from pennyweight.web.site import Shown, Site
 
-UNFINISHED = ("running", "stopped", "failed", INTERRUPTED)
+UNFINISHED = ("running", "waiting", "stopped", "failed", INTERRUPTED)
 """Statuses of a run that may continue; its progress is shown."""
 MAX_INLINE_SIDES = 9
 """The metrics of more sides are on a page of their own, and this many there at once."""
@@ -72,6 +74,7 @@ def run(request: Request, site: Site) -> Shown:
         "shown": state.shown if state else "",
         "facts": run_facts(replace(found, status=status), counted, spent, live=live),
         "narrowed": narrowed_to(found),
+        "out": out_fact(batches_out(site.store, found.id), "table") if status == "waiting" else "",
         "state": state,
         "remarks": remarks,
         "tags": next((r.tags for r in remarks if r.tags is not None), ()),

@@ -11,7 +11,7 @@ from pennyweight.api.sources import open_store
 from pennyweight.api.watching import ShowProgress, Watcher
 from pennyweight.engine.batches.waiting import POLL, BatchWait
 from pennyweight.errors import UsageError
-from pennyweight.store.lanes.batches import out_batches
+from pennyweight.store.lanes.batches import OutBatches, out_batches
 from pennyweight.store.store import Store
 from pennyweight.suite.definition import GivenSuite
 from pennyweight.suite.narrowing import NarrowingOptions
@@ -48,6 +48,11 @@ def collect(
 
 
 collect_async = awaitable(collect)
+
+
+def batches_out(store: Store, run: str) -> OutBatches:
+    """Return what a run has out in providers' batches."""
+    return out_batches(store, [run]).get(run, OutBatches())
 
 
 def _newest(store: Store) -> str:
