@@ -28,6 +28,9 @@ amount = st.floats(0, 1e6) | st.sampled_from([0.0, 1.0, 2.5])
 count = st.integers(0, 5)
 
 
+SUPPORT_SCORES = ['{"usr_rag": 0.25}', '{"usr_rag": true}', '{"usr_rag": 7}', "{}"]
+
+
 def _maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.none() | strategy
 
@@ -47,6 +50,7 @@ def record(draw: st.DrawFn) -> dict[str, Any]:
         "logprob_confidence": draw(_maybe(share)),
         "temperature": draw(_maybe(st.sampled_from([0.0, 0.7]))),
         "context": draw(_maybe(st.sampled_from(CONTEXTS))),
+        "scores": draw(_maybe(st.sampled_from(SUPPORT_SCORES))),
         "reasoning_tokens": draw(_maybe(st.integers(0, 10_000))),
         "prompt_tokens": draw(_maybe(st.integers(0, 10_000))),
         "completion_tokens": draw(_maybe(st.integers(0, 10_000))),
@@ -120,6 +124,7 @@ def many(n: int, seed: int = 0, attempts: int = 1) -> list[dict[str, Any]]:
                 "logprob_confidence": maybe(rng.random()),
                 "temperature": rng.choice([0.0, 0.0, 0.0, 0.7]),
                 "context": maybe(rng.choice(CONTEXTS)),
+                "scores": [None, *SUPPORT_SCORES][i % 5],
                 "reasoning_tokens": maybe(rng.randint(0, 900)),
                 "prompt_tokens": maybe(rng.randint(0, 900)),
                 "completion_tokens": maybe(rng.randint(0, 900)),

@@ -223,6 +223,18 @@ def _of_context(context: str | None, reply: str | None) -> Record:
     return {"support_check": found, **named}
 
 
+def _verdicts(rows: list[Record]) -> list[Record]:
+    """What a scorer named usr_rag says about each record, else what the screen says."""
+    found = []
+    for row in rows:
+        score = json.loads(row.get("scores") or "{}").get("usr_rag")
+        if score is not None and 0 <= score <= 1:
+            found.append({"unsupported": score, "sentences": 1, "scored": True})
+        elif row["support_check"] is not None:
+            found.append({**row["support_check"], "scored": False})
+    return found
+
+
 def _plain_words(text: str) -> str:
     return " ".join(re.findall(r"\w+(?:[.,]\d+)*", text.lower()))
 
@@ -688,11 +700,15 @@ def reference(
 
     for name, part, whole in (
         ("usr_math", "wrong_equations", "readable_equations"),
-        ("usr_rag", "unsupported_sentences", "answer_sentences"),
+        ("usr_rag", "unsupported", "sentences"),
     ):
-        checked = _having(rows, part)
+        checked = rows if name == "usr_math" else _verdicts(rows)
+        checked = _having(checked, part)
         metrics[name] = _ratio(sum(r[part] for r in checked), sum(r[whole] for r in checked))
         skipped[name] = len(rows) - len(checked)
+    scored = [verdict["scored"] for verdict in _verdicts(rows)]
+    metrics["usr_rag_scored"] = sum(scored) / len(scored) if any(scored) else None
+    skipped["usr_rag_scored"] = len(rows) - len(scored)
     chains = _having(rows, "readable_equations")
     metrics["usr_math_coverage"] = _mean(row["readable_equations"] > 0 for row in chains)
     skipped["usr_math_coverage"] = len(rows) - len(chains)

@@ -87,6 +87,8 @@ class Metric(Declaration):
     parts: tuple[str, ...] = field(default=())
     open_parts: bool = False
     """Whether it also reads the metrics named in its `weights` option."""
+    replaceable: bool = False
+    """Whether a scorer of its name can take its place: then it reads that score of a record."""
 
     @property
     def combined(self) -> bool:
@@ -152,6 +154,7 @@ def metric(
     over: Over = "scored",
     spec: str = "",
     title: str = "",
+    replaceable: bool = False,
 ) -> Callable[[Callable[..., pl.Expr]], Metric]:
     """Declare a metric: a value computed from many records.
 
@@ -162,6 +165,7 @@ def metric(
     `error`. With `over="tasks"` the body is the value of one task, computed from its attempts, and
     the metric is the mean over the tasks; its option `n` is then the number of attempts that every
     task has, unless it is set. `title` is its name in plain words, if `name` is jargon.
+    A `replaceable` one reads the score of its own name where a record has one.
     """
 
     def declare(function: Callable[..., pl.Expr]) -> Metric:
@@ -193,6 +197,7 @@ def metric(
                 title=title or common["name"].replace("_", " "),
                 parts=parts,
                 open_parts=_PARTS in kinds,
+                replaceable=replaceable,
             ),
         )
 

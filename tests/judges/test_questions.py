@@ -121,6 +121,20 @@ def test_a_judge_scores_records(folder, store):
     assert gate("latest", "policy.yaml", store=store).verdict == "pass"
 
 
+def test_a_judge_takes_the_place_of_a_screen(folder, store):
+    kept = SUITE[: SUITE.index("scorers:")]
+    asks = "  - usr_rag: {prompt: 'Is {{ response }} against {{ context }}?', rubric: 0-1}\n"
+    folder.joinpath("suite.yaml").write_text(f"{kept}scorers:\n{asks}")
+    bot = BOT.replace('"act": {', '"usr_rag": {"kind": "0", "rude": "1"}, "act": {')
+    folder.joinpath("greeter.py").write_text(bot)
+    run("suite.yaml", store=store)
+    found = score("latest", store=store)
+    assert (found["usr_rag"].value, found["usr_rag"].records) == (0.5, 2)
+    assert found["usr_rag_scored"].value == 1
+    folder.joinpath("policy.yaml").write_text("gates: [{metric: usr_rag, threshold: '<= 1%'}]")
+    assert gate("latest", "policy.yaml", store=store).verdict != "pass"
+
+
 def test_only_what_changed_is_asked_again(folder, store):
     change(folder, "mute", "rude too")
     change(folder, "  - faithfulness\n", "")

@@ -38,6 +38,9 @@ def test_a_question_makes_a_scorer():
         ({"response": {"prompt": "?"}}, "response"),
         ({"tone": {"prompt": "?", "choice": ["a", "b\n"]}}, "a label is one line"),
         ({"tone": {"rubric": "1-5"}}, "tone"),
+        ({"usr_rag": {"prompt": "?"}}, "usr_rag: it is a share: write 'rubric: 0-1'"),
+        ({"usr_rag": {"prompt": "?", "choice": ["a", "b"]}}, "usr_rag: it is a share"),
+        ({"usr_math": {"prompt": "?", "rubric": "0-1"}}, "'usr_math' is the name of a metric"),
     ],
 )
 def test_mistakes_are_told(given, problem):

@@ -55,6 +55,37 @@ def test_records_can_be_grouped_by_a_label_and_measured_one_by_one(tmp_path):
     assert frame["words"].to_list() == [i % 4 + 1 for i in range(12)]
 
 
+def test_a_scorer_takes_the_place_of_a_screen():
+    @pennyweight.scorer
+    def usr_rag(response, context):
+        return 0.5 if "floors" in response else None if "cat" in response else False
+
+    said = ["It has 3 floors.", "The mill is old.", "I saw a grey cat."]
+    rows = [
+        {"task_id": str(i), "context": "The mill is old.", "response": text}
+        for i, text in enumerate(said)
+    ]
+    screen = pennyweight.score(rows)
+    assert (screen["usr_rag"].value, screen["usr_rag_scored"].value) == (2 / 3, None)
+    both = pennyweight.score(rows, scorers=[usr_rag])
+    assert both["usr_rag"].value == (0.5 + 0 + 1) / 3  # the third is the screen's
+    assert both["usr_rag_scored"].value == 2 / 3
+    given = pennyweight.score(rows[:2], scorers=[usr_rag])
+    assert (given["usr_rag"].value, given["usr_rag"].records) == (0.25, 2)
+    assert given["usr_rag_scored"].value == 1
+    assert pennyweight.score(rows)["usr_rag"].value == 2 / 3  # nothing of it stays
+
+
+@pytest.mark.parametrize("value", [2, -0.1, "high"])
+def test_what_takes_the_place_of_a_share_is_a_share(value):
+    def usr_rag(response):
+        return value
+
+    found = pennyweight.score(ROWS, scorers=[usr_rag])
+    assert "usr_rag is a share from 0 to 1" in found.score_errors["usr_rag"][1]
+    assert found["usr_rag"].value is None
+
+
 def test_an_error_is_no_zero_and_is_counted():
     @pennyweight.scorer
     def fragile(response):

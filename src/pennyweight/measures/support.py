@@ -8,6 +8,8 @@ from pennyweight.define import measure
 from pennyweight.text.support import TAU, Support, support
 from pennyweight.text.thinking import spoken
 
+_SCORE = "$.usr_rag"
+"""Where the column of scores has the score that takes the place of the screen."""
 _CHECKED = pl.Struct(dict.fromkeys(Support._fields, pl.Int64))
 
 
@@ -57,3 +59,29 @@ def unsupported_sentences(support_check: pl.Expr) -> pl.Expr:
     [1]
     """
     return support_check.struct.field("unsupported")
+
+
+@measure(spec="Pennyweight; Zeta Reason 8")
+def support_verdict(support_check: pl.Expr, scores: pl.Expr) -> pl.Expr:
+    """The `unsupported` ones of the `sentences`: by a scorer named `usr_rag`, else by the screen.
+
+    A record that such a scorer gave a share from 0 to 1 counts as one sentence, unsupported by that
+    share, and is `scored`.
+
+    >>> evaluate(support_verdict, context=["The mill is old."] * 2, answer=["It has 3 floors."] * 2,
+    ...          scores=[None, '{"usr_rag": 0.25}'])[1]
+    {'unsupported': 0.25, 'sentences': 1.0, 'scored': True}
+    """
+    text = scores.str.json_path_match(_SCORE).replace({"true": "1", "false": "0"})
+    given = text.cast(pl.Float64, strict=False)
+    given = pl.when(given.is_between(0, 1)).then(given)
+    scored = given.is_not_null()
+    parts = {
+        "unsupported": given.fill_null(support_check.struct.field("unsupported")),
+        "sentences": pl.when(scored)
+        .then(1.0)
+        .otherwise(support_check.struct.field("sentences").cast(pl.Float64)),
+        "scored": scored,
+    }
+    known = scored | support_check.is_not_null()
+    return pl.when(known).then(pl.struct(**parts))

@@ -165,29 +165,49 @@ def answer_follows_rate(answer_follows: pl.Expr) -> pl.Expr:
     return answer_follows.mean()
 
 
+def _field(check: pl.Expr, name: str) -> pl.Expr:
+    return check.struct.field(name)
+
+
 @metric(
-    formula="Σ unsupported_sentences_i / Σ answer_sentences_i",
+    formula="Σ unsupported_i / Σ sentences_i; a record with a score counts as one sentence",
     unit="share",
     range=(0, 1),
     better="lower",
-    interval=_OF_SUMS,
+    interval=Linearised(
+        lambda found: ratio_terms(_field(found, "unsupported"), _field(found, "sentences")),
+        rate=True,
+        text="Wilson, linearised, clustered by task",
+    ),
     spec="Zeta Reason 8",
+    replaceable=True,
 )
-def usr_rag(unsupported_sentences: pl.Expr, answer_sentences: pl.Expr) -> pl.Expr:
+def usr_rag(support_verdict: pl.Expr) -> pl.Expr:
     """Share of the sentences in replies that their context does not support.
 
     A screen, not a verdict: it compares letters, numbers and quotations. Only records with a
-    `context` count.
+    `context` count. A scorer named `usr_rag`, a judge's or your own, takes its place: the share
+    from 0 to 1 that it gave a record is used. `usr_rag_scored` says for how many records.
 
     >>> evaluate(usr_rag, context=["The mill opened in 1887."],
     ...          answer=["It opened in 1887. It closed in 1990."])
     0.5
     """
-    return _ratio(unsupported_sentences, answer_sentences)
+    return _ratio(_field(support_verdict, "unsupported"), _field(support_verdict, "sentences"))
 
 
-def _field(check: pl.Expr, name: str) -> pl.Expr:
-    return check.struct.field(name)
+@metric(formula="(1/M) Σ scored_i", unit="share", range=(0, 1), spec="Pennyweight; Zeta Reason 8")
+def usr_rag_scored(support_verdict: pl.Expr) -> pl.Expr:
+    """Share of the records behind `usr_rag` that a scorer of this name decided, not the screen.
+
+    Null where no record has such a score: then all of it is the screen's.
+
+    >>> evaluate(usr_rag_scored, context=["The mill is old."] * 2, answer=["It has 3 floors."] * 2,
+    ...          scores=[None, '{"usr_rag": 0.25}'])
+    0.5
+    """
+    scored = _field(support_verdict, "scored")
+    return pl.when(scored.any()).then(scored.mean())
 
 
 def _supported(check: pl.Expr) -> pl.Expr:

@@ -156,6 +156,15 @@ def declare_scores(columns: Iterable[ScoreColumn]) -> list[str]:
     return names
 
 
+def is_replaced(name: str) -> bool:
+    """Whether a score of this name takes the place of a screen; it is a share from 0 to 1.
+
+    >>> is_replaced("usr_rag"), is_replaced("accuracy")
+    (True, False)
+    """
+    return name in METRICS and METRICS[name].replaceable
+
+
 def joined(columns: Iterable[ScoreColumn]) -> Sequence[ScoreColumn]:
     """Return each score once: those of several sources under one name are one score."""
     found: dict[str, ScoreColumn] = {}
@@ -175,6 +184,8 @@ def name_problem(name: str) -> str:
         return f"{name[:80]!r} must be a name of letters, digits and underscores."
     if len(name) > MAX_NAME_LENGTH:
         return f"{name[:80]!r} is longer than {MAX_NAME_LENGTH} characters."
+    if is_replaced(name):
+        return ""
     known: dict[str, Mapping[str, Declaration]] = {"metric": METRICS, "measure": MEASURES}
     for kind, declared in known.items():
         if name in declared and declared[name].family != FAMILY:

@@ -21,7 +21,13 @@ import numpy as np
 
 from pennyweight.define import Better, Measure
 from pennyweight.errors import DeclarationError
-from pennyweight.metrics.scores import MAX_LABELS, ScoreColumn, ScoreKind, name_problem
+from pennyweight.metrics.scores import (
+    MAX_LABELS,
+    ScoreColumn,
+    ScoreKind,
+    is_replaced,
+    name_problem,
+)
 from pennyweight.scorers.questions import Question
 from pennyweight.stats.skewness import Range
 
@@ -73,11 +79,11 @@ class Scorer:
         given = {name: self._input(name, row) for name in self.inputs}
         returned = self.function(**given, **self.options)
         if not isinstance(returned, Mapping):
-            return {self.name: _value(returned)}
+            return {self.name: _checked(self.name, _value(returned))}
         for name in returned:
             if not isinstance(name, str) or (problem := name_problem(name)):
                 raise TypeError(problem if isinstance(name, str) else f"{name!r} is no name")
-        return {name: _value(value) for name, value in returned.items()}
+        return {name: _checked(name, _value(value)) for name, value in returned.items()}
 
     def _input(self, name: str, row: Mapping[str, Any]) -> Any:
         if name == RECORD:
@@ -219,6 +225,14 @@ def _measured(measure: Measure) -> Scorer:
 def _place(function: Callable[..., Any]) -> str:
     code = inspect.unwrap(function).__code__
     return f"{function.__name__} ({code.co_filename}, line {code.co_firstlineno})"
+
+
+def _checked(name: str, value: Value) -> Value:
+    """Return the value of a score; refuse what cannot take the place of a screen's share."""
+    share = value is None or (not isinstance(value, str) and 0 <= value <= 1)
+    if is_replaced(name) and not share:
+        raise TypeError(f"{name} is a share from 0 to 1, not {value!r:.40}")
+    return value
 
 
 def _value(value: Any) -> Value:

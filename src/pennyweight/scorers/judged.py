@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pennyweight.errors import UsageError, unknown
-from pennyweight.metrics.scores import name_problem
+from pennyweight.metrics.scores import is_replaced, name_problem
 from pennyweight.scorers.declaration import Scorer, as_label
 from pennyweight.scorers.pairing import Pairing
 from pennyweight.scorers.questions import Question
@@ -26,6 +26,8 @@ def judged_scorer(name: str, given: Mapping[str, Any]) -> Scorer:
         if better not in ("higher", "lower"):
             raise UsageError("'better' is higher or lower.")
         question = Question.of(given)
+        if is_replaced(name) and (question.labels or (question.lowest, question.highest) != (0, 1)):
+            raise UsageError("it is a share: write 'rubric: 0-1', where 1 is not supported.")
         for label in () if question.pair else question.labels:
             as_label(label)
     except (UsageError, TypeError) as error:

@@ -75,8 +75,8 @@ class RatioOfSums:
         return 0.0, _most(tasks, sample.confidence) / bottom
 
 
-_NOTHING = sys.float_info.min
-"""A mean this small has no reciprocal."""
+_NOTHING = math.sqrt(sys.float_info.min)
+"""The reciprocal of a mean this small cannot be squared."""
 
 
 def _most(tasks: float, confidence: float) -> float:
