@@ -75,13 +75,10 @@ def support_verdict(support_check: pl.Expr, scores: pl.Expr) -> pl.Expr:
     text = scores.str.json_path_match(_SCORE).replace({"true": "1", "false": "0"})
     given = text.cast(pl.Float64, strict=False)
     given = pl.when(given.is_between(0, 1)).then(given)
-    scored = given.is_not_null()
-    parts = {
-        "unsupported": given.fill_null(support_check.struct.field("unsupported")),
-        "sentences": pl.when(scored)
-        .then(1.0)
-        .otherwise(support_check.struct.field("sentences").cast(pl.Float64)),
-        "scored": scored,
-    }
-    known = scored | support_check.is_not_null()
-    return pl.when(known).then(pl.struct(**parts))
+    scored, of_screen = given.is_not_null(), support_check.struct.field
+    parts = pl.struct(
+        given.fill_null(of_screen("unsupported")).alias("unsupported"),
+        pl.when(scored).then(1.0).otherwise(of_screen("sentences")).alias("sentences"),
+        scored.alias("scored"),
+    )
+    return pl.when(scored | support_check.is_not_null()).then(parts)
