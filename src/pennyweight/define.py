@@ -30,7 +30,6 @@ Over = Literal["scored", "all", "tasks"]
 
 STORED = "scores"
 """The family of measures and metrics that stand for what a run stores about each record."""
-_PARTS = inspect.Parameter.VAR_KEYWORD
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,8 +86,7 @@ class Metric(Declaration):
     parts: tuple[str, ...] = field(default=())
     open_parts: bool = False
     """Whether it also reads the metrics named in its `weights` option."""
-    replaceable: bool = False
-    """Whether a scorer of its name can take its place: then it reads that score of a record."""
+    replaceable: bool = False  # by a scorer of its name: then it reads that score of a record
 
     @property
     def combined(self) -> bool:
@@ -165,7 +163,6 @@ def metric(
     `error`. With `over="tasks"` the body is the value of one task, computed from its attempts, and
     the metric is the mean over the tasks; its option `n` is then the number of attempts that every
     task has, unless it is set. `title` is its name in plain words, if `name` is jargon.
-    A `replaceable` one reads the score of its own name where a record has one.
     """
 
     def declare(function: Callable[..., pl.Expr]) -> Metric:
@@ -196,7 +193,7 @@ def metric(
                 interval=interval,
                 title=title or common["name"].replace("_", " "),
                 parts=parts,
-                open_parts=_PARTS in kinds,
+                open_parts=inspect.Parameter.VAR_KEYWORD in kinds,
                 replaceable=replaceable,
             ),
         )
