@@ -60,8 +60,9 @@ def test_the_newest_verdict_is_shown_and_how_it_was_drawn_stays(labelled):
 
 
 def test_errors_are_found_by_their_kind(labelled):
-    (row,) = queries.page(labelled, RUN, Filter({"error_kind": "rate_limit"})).rows
-    assert (row["task_id"], row["error_kind"]) == ("e", "rate_limit")
+    for sort in (None, queries.Sort("latency_ms")):
+        (row,) = queries.page(labelled, RUN, Filter({"error_kind": "rate_limit"}), sort=sort).rows
+        assert (row["task_id"], row["error_kind"]) == ("e", "rate_limit")
 
 
 def test_whole_records_come_in_parts(labelled):

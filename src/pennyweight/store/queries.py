@@ -108,7 +108,8 @@ def page(
             where.append(_beyond(sort, edge, values, back=back))
         name = known_name(sort.name, SORTS)
         read = {**read, f"{value_sql(name)} AS {name}": name}
-        query = _sorted(sort, where, read, back=back, text=bool(wanted.text), limit=limit + 1)
+        own = bool(wanted.text) or not set(OWN_FILTERS).isdisjoint(wanted.same)
+        query = _sorted(sort, where, read, back=back, text=own, limit=limit + 1)
     found = fetch(store, query, values)
     more = len(found) > limit
     found = found[limit - 1 :: -1] if back else found[:limit]

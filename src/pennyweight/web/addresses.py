@@ -75,6 +75,15 @@ def write_place(row: Mapping[str, Any], sort: queries.Sort | None) -> str:
     return json.dumps([row[sort.name], *(row[n] for n in queries.ORDER)], separators=(",", ":"))
 
 
+def whole_number(text: str) -> int:
+    """Read a small whole number of an address; 0 for anything else.
+
+    >>> whole_number("12"), whole_number("000000001999"), whole_number("x")
+    (12, 0, 0)
+    """
+    return int(text) if text.isdecimal() and len(text) < 7 else 0
+
+
 def first_number(
     query: Mapping[str, str], rows: int, total: int | None, *, newer: bool, older: bool
 ) -> int | None:

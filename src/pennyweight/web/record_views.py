@@ -29,6 +29,7 @@ from pennyweight.web.addresses import (
     read_place,
     read_sort,
     run_url,
+    whole_number,
     write_key,
     write_place,
 )
@@ -250,7 +251,7 @@ def step(request: Request, site: Site) -> Shown:
     key = read_key(run.id, request.query_params.get("key", ""))
     row = api_records.row(site.store, key)
     steps, asked = trajectory.trajectory(row), request.query_params.get("n", "")
-    number = int(asked) if asked.isdecimal() and len(asked) < 7 else 0
+    number = whole_number(asked)
     if not 1 <= number <= len(steps):
         raise NotFoundError("There is no such step in this record.")
     return "record_step.html", {

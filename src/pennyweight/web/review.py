@@ -18,7 +18,7 @@ from pennyweight.render.page.people import people_lines
 from pennyweight.render.transcript import record as record_texts
 from pennyweight.render.transcript import trajectory
 from pennyweight.web import forms
-from pennyweight.web.addresses import read_key, run_url, write_key
+from pennyweight.web.addresses import read_key, run_url, whole_number, write_key
 from pennyweight.web.rest import ERRORS, Here, RunId
 from pennyweight.web.site import Shown, Site
 
@@ -96,9 +96,9 @@ def review(request: Request, site: Site) -> Shown:
 
 def _place(query: Any, done: list[bool]) -> int | None:
     """Return the place that is asked for, else the first that is not done; None at the end."""
-    asked = query.get("at", "")
-    if asked.isdecimal() and 1 <= int(asked[:9]) <= len(done):
-        return int(asked) - 1
+    asked = whole_number(query.get("at", ""))
+    if 1 <= asked <= len(done):
+        return asked - 1
     return next((n for n, one in enumerate(done) if not one), None)
 
 

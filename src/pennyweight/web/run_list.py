@@ -13,7 +13,7 @@ from pennyweight.api.pages.headlines import SideHeadline
 from pennyweight.api.pages.run_list import WORST_FIRST, RunListing, RunRow
 from pennyweight.render.charts.trends import MAX_LINES, TrendPoint, trends
 from pennyweight.render.view import spark_of, when
-from pennyweight.web.addresses import run_url
+from pennyweight.web.addresses import run_url, whole_number
 from pennyweight.web.assets import rendered
 from pennyweight.web.site import Shown, Site
 
@@ -57,7 +57,7 @@ def _listed(
     suites = sorted({r.suite for r in everything})
     line = _trend(found, wanted["suite"] or (suites[0] if len(suites) == 1 else ""))
     pages = max(1, -(-len(found) // PAGE))
-    page = min(pages, max(1, int(query["page"]))) if query["page"].isdecimal() else 1
+    page = min(pages, max(1, whole_number(query["page"])))
     values: dict[str, Any] = {
         "runs": found[PAGE * (page - 1) : PAGE * page],
         "found": len(found),

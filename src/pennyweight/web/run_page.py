@@ -34,7 +34,7 @@ from pennyweight.render.view import (
     side_rows,
     when,
 )
-from pennyweight.web.addresses import run_url, url
+from pennyweight.web.addresses import run_url, url, whole_number
 from pennyweight.web.assets import rendered
 from pennyweight.web.comparison import chart_links
 from pennyweight.web.grid_page import grid_view
@@ -216,7 +216,7 @@ def metrics(request: Request, site: Site) -> Shown:
     order = [known[row.name] for row in view.rows] if view else []
     pages = max(1, -(-len(order) // MAX_INLINE_SIDES))
     asked = request.query_params.get("page", "1")
-    page = min(pages, max(1, int(asked))) if asked.isdecimal() and len(asked) < 6 else 1
+    page = min(pages, max(1, whole_number(asked)))
     first = (page - 1) * MAX_INLINE_SIDES
     sides = order[first : first + MAX_INLINE_SIDES]
     shown = {**digest, "sides": sides}

@@ -82,3 +82,19 @@ def test_names_are_kept_apart_from_words():
     found = concluded(rows({"\u202eevil": 0.98, "b": 0.1}, ("T0",), 60))
     assert any(part.name and "evil" in part.text for part in found.parts)
     assert not any("evil" in part.text for part in found.parts if not part.name)
+
+
+@pytest.mark.parametrize("others", [(), ("tiny",)])
+def test_a_side_with_easy_tasks_of_its_own_is_not_the_best(others):
+    def record(subject, task, right):
+        return {"subject": subject, "task_id": task, "passed": right}
+
+    given = [record("easy", f"easy-{n}", True) for n in range(200)]
+    for n in range(60):
+        given += [record("easy", f"t{n}", n < 15), record("best", f"t{n}", n < 45)]
+        given += [record(name, f"t{n}", n < 3) for name in others]
+    found = concluded(given)
+    assert found.shown
+    assert str(found).startswith("best is best: 50.0 points (95 %: ")
+    assert " above easy" in str(found)
+    assert found.notes[0].startswith("Another side has 82.7 % over its own tasks")

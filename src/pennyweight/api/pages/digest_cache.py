@@ -177,8 +177,14 @@ class DigestCache:
         old = cache.outdated(rows)
         for row in rows[:MAX_AHEAD]:
             name, status, stamp = (row[at] for at in places)
-            if status != "running" and (not stamp or name in old):
+            if status != "running" and (not stamp or name in old) and not self._failed(name):
                 self.ask(self.store.find(name))
+
+    def _failed(self, run: str) -> bool:
+        """Whether a run could not be computed and has not changed since."""
+        with self._lock:
+            stamps = [stamp for name, stamp in self._problems if name == run]
+        return bool(stamps) and cache.stamp(self.store, self.store.find(run)) in stamps
 
     def watch(self) -> None:
         """Compute runs when they end, so that nobody waits who opens them later."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pennyweight.render.format import estimate_cells, unit_of
@@ -63,8 +63,12 @@ def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
     order = [sides[row.name] for row in view.rows]
     if board["comparison"] is None:
         return _apart(order, metric, board["by"], disjoint=len(digest["sides"]) != len(order))
-    told = _Told(order, metric, board["comparison"], digest["confidence"])
     leading = [row.name for row in view.rows if row.leads]
+    ahead = next((side for side in order if side["name"] in leading), order[0])
+    told = _Told(order, metric, board["comparison"], digest["confidence"])
+    if ahead is order[0] and len(order) == 2 and (told.gap(order[1]) or 0) < 0:
+        ahead = order[1]
+    told = replace(told, order=[ahead, *(side for side in order if side is not ahead)])
     if not view.ranked:
         return told.unranked()
     return told.best() if len(leading) == 1 else told.tied(leading)
@@ -127,11 +131,23 @@ class _Told:
     def best(self) -> Conclusion:
         """Say that one side is the best."""
         first, second = self.order[:2]
-        parts = [Words(_name(first), name=True), Words(" is best: ")]
-        size, sure = self._gap(second)
-        parts += [Words(f"{size}{sure} above "), Words(_name(second), name=True)]
-        parts += [Words(_compared_price(_price(first), _price(second))), Words(".")]
-        return Conclusion(tuple(parts), tuple(self._ways(len(self.order))), shown=True)
+        parts = [Words(_name(first), name=True), Words(" is best")]
+        if (self.gap(second) or 0) > 0:
+            size, sure = self._gap(second)
+            parts += [Words(f": {size}{sure} above "), Words(_name(second), name=True)]
+            parts.append(Words(_compared_price(_price(first), _price(second))))
+        else:
+            parts.append(Words(" on the tasks that all sides tried"))
+        notes = (*self._other_tasks(), *self._ways(len(self.order)))
+        return Conclusion((*parts, Words(".")), notes, shown=True)
+
+    def _other_tasks(self) -> Iterator[str]:
+        """Say why a side with a higher value is not the first."""
+        first, second = self.order[:2]
+        mine, other = (_value(side, self.metric) for side in (first, second))
+        if mine is not None and other is not None and other > mine:
+            value = quantity(other, unit_of(self.metric))
+            yield f"Another side has {value} over its own tasks, but less on those that both tried."
 
     def tied(self, leading: Sequence[str]) -> Conclusion:
         """Say which sides may be the best, which of them is cheapest, and what it would take."""
@@ -156,7 +172,8 @@ class _Told:
             size, sure = self._gap(second)
             parts = [*parts[:-1], Words(f" is ahead by {size}{sure}")]
         parts += [*self._cheapest(first, named), Words(".")]
-        return Conclusion(tuple(parts), (*self._takes(second), *self._ways(len(self.order))))
+        notes = (*self._other_tasks(), *self._takes(second), *self._ways(len(self.order)))
+        return Conclusion(tuple(parts), notes)
 
     def _cheapest(
         self, first: Mapping[str, Any], named: Sequence[Mapping[str, Any]]
@@ -192,14 +209,20 @@ class _Told:
         found = (p for p in self.compared["gaps"] if {p["a"], p["b"]} == ends)
         return next((p for p in found if p["difference"] is not None), None)
 
+    def gap(self, side: Mapping[str, Any]) -> float | None:
+        """Return by how much the first side is above another on the tasks that both tried."""
+        pair = self._pair(side)
+        return None if pair is None else self._sign(pair) * float(pair["difference"])
+
+    def _sign(self, pair: Mapping[str, Any]) -> int:
+        return 1 if pair["b"] == self.order[0]["name"] else -1
+
     def _gap(self, side: Mapping[str, Any]) -> tuple[str, str]:
         """Write by how much the first side is above another, and how sure that is."""
-        pair = self._pair(side)
-        if pair is None:
+        pair, gap = self._pair(side), self.gap(side)
+        if pair is None or gap is None:
             return "", ""
-        unit = unit_of(pair["metric"])
-        sign = 1 if pair["b"] == self.order[0]["name"] else -1
-        gap = sign * pair["difference"]
+        unit, sign = unit_of(pair["metric"]), self._sign(pair)
         size = points(gap, signed=False) if unit == SHARE else quantity(gap, unit)
         if not pair["interval"] or None in pair["interval"]:
             return size, ""
