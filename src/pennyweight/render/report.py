@@ -18,6 +18,7 @@ from pennyweight.render.page import environment, stylesheet, visible
 from pennyweight.render.page.board import BoardChoice, BoardView
 from pennyweight.render.page.conclusion import conclusion
 from pennyweight.render.page.leaderboard import leaderboard
+from pennyweight.render.page.reasoning_panel import reasoning_panel
 from pennyweight.render.plain import markdown_code, markdown_table, markdown_text
 from pennyweight.render.repeats import repeat_words
 from pennyweight.render.view import families, interval_words, key_figures, metric_cells, side_rows
@@ -46,6 +47,7 @@ class Report:
 def html(report: Report) -> str:
     """Write the report as one HTML file without scripts and without links to other sites."""
     style = stylesheet()
+    panel, drawn = reasoning_panel(report.digest, charts(report.digest))
     digest = hashlib.sha256(style.encode()).digest()
     return _template().render(
         title=report.title,
@@ -55,7 +57,8 @@ def html(report: Report) -> str:
         conclusion=conclusion(report.digest),
         board=leaderboard(report.digest, BoardChoice(every=True)),
         figures=[] if report.digest["sides"] else key_figures(report.digest["whole"]),
-        charts=charts(report.digest),
+        charts=drawn,
+        reasoning=panel,
         families=families(report.digest["whole"]),
         sides=side_rows(report.digest),
         repeats=repeat_words(report.digest),

@@ -99,10 +99,15 @@ def spark_of(
 
 
 def key_figures(group: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the few figures at the top; a share that repeats the one before is omitted."""
+    """Return the few figures at the top."""
+    return figures_of(group, KEY_FIGURES)[:MAX_KEY_FIGURES]
+
+
+def figures_of(group: Mapping[str, Any], titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return metrics that have a value; a share that repeats the one before is omitted."""
     figures: list[dict[str, Any]] = []
     shares: set[tuple[Value, Value, Value]] = set()
-    for name, title in KEY_FIGURES.items():
+    for name, title in titles.items():
         cells = group["estimates"].get(name)
         if not cells or cells[0] is None:
             continue
@@ -113,7 +118,7 @@ def key_figures(group: Mapping[str, Any]) -> list[dict[str, Any]]:
         shares.add(numbers)
         value, interval = estimate_cells(name, e)
         figures.append({"title": title, "value": value, "note": interval})
-    return figures[:MAX_KEY_FIGURES]
+    return figures
 
 
 def side_rows(digest: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ from pennyweight.render.charts.svg import Link, alone
 from pennyweight.render.page.board import BoardChoice, BoardVerdict
 from pennyweight.render.page.conclusion import conclusion
 from pennyweight.render.page.leaderboard import board_of, leaderboard
+from pennyweight.render.page.reasoning_panel import reasoning_panel
 from pennyweight.render.plain import csv_table
 from pennyweight.render.repeats import repeat_words
 from pennyweight.render.runs import out_fact
@@ -163,6 +164,8 @@ def _drawn(digest: dict[str, Any], run: str) -> Markup:
     """Render the parts of a digest that are the same for every reader."""
     link = chart_links([run], digest_sides(run, digest))
     inline = len(digest["sides"]) <= MAX_INLINE_SIDES
+    drawn = charts(digest, link)
+    panel, others = reasoning_panel(digest, drawn) if inline else (None, drawn)
     values = {
         "run": run,
         "inline": inline,
@@ -177,7 +180,8 @@ def _drawn(digest: dict[str, Any], run: str) -> Markup:
             }
             for one in digest["failures"]
         ],
-        "charts": [c for c in charts(digest, link) if inline or c.name in FIRST_CHARTS],
+        "charts": [c for c in others if inline or c.name in FIRST_CHARTS],
+        "reasoning": panel,
         "families": families(digest["whole"]),
         "sides": side_rows(digest) if inline else [],
         "repeats": repeat_words(digest),

@@ -32,6 +32,8 @@ COLUMNS, GAP = 3, 38
 """Columns of charts on a wide page, and the space between them."""
 POOLED = ("reliability", "thought", "repeats", "categories", "latency", "tokens")
 """Charts of all records, which several sides replace by one for each side."""
+REASONING = ("sources", "thinking", "thought")
+"""Charts that the panel about reasoning shows, apart from the others."""
 ATTEMPTS = (1, 1_000, 1_000_000)
 """Costs are shown for one of these numbers of attempts, to avoid long rows of zeros."""
 
@@ -62,8 +64,9 @@ def charts(digest: Mapping[str, Any], link: Link = svg.nowhere) -> list[Chart]:
         for name, make in makers.items()
         if name in alone or (_is_filled(found.get(name)) and not (each and name in POOLED))
     ]
-    more = -len(drawn) % COLUMNS
-    if more and len(drawn) > COLUMNS and drawn[-1].name in STRETCHED and not each:
+    others = sum(chart.name not in REASONING for chart in drawn)
+    more = -others % COLUMNS
+    if more and others > COLUMNS and drawn[-1].name in STRETCHED and not each:
         drawn[-1] = _stretched(drawn[-1], found, more + 1)
     return drawn
 

@@ -1,0 +1,57 @@
+"""The panel about reasoning is there where records have what it needs."""
+
+import pytest
+
+from pennyweight import report
+from pennyweight.api.pages.digest import digest
+from pennyweight.api.sources import resolve
+from pennyweight.render.charts.catalogue import REASONING, charts
+from pennyweight.render.page.reasoning_panel import reasoning_panel
+
+
+def rows(**more):
+    return [
+        {"task_id": f"t{i}", "answer": "4", "target": "4" if i % 3 else "5", **more}
+        for i in range(12)
+    ]
+
+
+def panel(records):
+    made = digest(resolve(records))
+    return reasoning_panel(made, charts(made))
+
+
+@pytest.mark.parametrize("more", [{}, {"reasoning_tokens": 0, "completion_tokens": 9}])
+def test_records_without_reasoning_have_no_panel(more):
+    found, others = panel(rows(**more))
+    assert found is None
+    assert others
+
+
+def test_equations_and_thinking_are_told_in_figures():
+    found, others = panel(rows(cot="2 + 2 = 5, 3 * 3 = 9", reasoning_tokens=6, completion_tokens=9))
+    told = {figure["title"]: figure["value"] for figure in found.figures}
+    assert told["Wrong equations"] == "50.0 %"
+    assert told["Chains with an equation"] == "100.0 %"
+    assert told["Tokens spent on thinking"] == "66.7 %"
+    assert "Unsupported sentences" not in told
+    assert not {chart.name for chart in others} & {*REASONING}
+
+
+def test_sides_are_next_to_each_other_and_what_thinking_buys_is_drawn(tmp_path):
+    records = [
+        {**row, "tier": tier, "reasoning_tokens": tokens, "completion_tokens": 2 * tokens}
+        for tier, tokens in (("low", 50), ("high", 400))
+        for row in rows(cot="2 + 2 = 4")
+    ]
+    found, _ = panel(records)
+    assert not found.figures
+    (family, *_) = found.sides
+    assert [len(row["cells"]) for row in family["rows"]] == [2] * len(family["rows"])
+    assert "thinking" in {chart.name for chart in found.charts}
+    report(records, tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    start = page.index('<section id="reasoning"')
+    assert page.index('id="chart-thinking"') > start
+    assert page.count('id="chart-thinking"') == 1
+    assert 'href="#reasoning"' in page
