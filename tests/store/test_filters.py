@@ -21,6 +21,7 @@ def labelled(store):
     store.write([record("e", status="error", error="HTTP 429", error_kind="rate_limit")], [])
     names = ("task_id", "subject", "tier", "attempt", "status", "correct")
     rows = [(t, "m", "T0", 1, "ok", t in "ab") for t in TASKS]
+    rows.append(("e", "m", "T0", 1, "error", None))
     save_measured(store, RUN, names, rows)
 
     def say(task, who, verdict, **more):
