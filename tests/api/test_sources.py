@@ -81,3 +81,10 @@ def test_every_name_that_is_missing_is_told(store):
 def test_standard_input_is_read_once():
     (found,) = resolve("-")
     assert not found.rereadable
+
+
+def test_records_have_no_scores_to_choose_from(file, store):
+    with pytest.raises(UsageError, match=r"no scores to choose from in .*records\.jsonl\.$"):
+        resolve(file, scorer="exact")
+    with pytest.raises(UsageError, match=r"^--filter: there are no filters"):
+        resolve([file, RUN], store, filter="strict")

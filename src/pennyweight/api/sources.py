@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from pennyweight.store.store import Store
 
 
+_LISTED = 5
+
+
 class LoadedRun(Protocol):
     """A run as Python has it: a `pennyweight.Run`."""
 
@@ -78,11 +81,22 @@ def resolve(
             problems += error.problems
     if problems:
         raise InputError(problems)
+    _refuse_choices(sources, logs)
     if sum(isinstance(one, LogSource) for one in sources) > 1:
         sources = [_prefixed(one) for one in sources]
     refuse_repeats(one.name for one in sources if isinstance(one, FileSource | LogSource))
     declare_scores(column for source in sources for column in source.score_columns())
     return sources
+
+
+def _refuse_choices(sources: Sequence[Source], options: LogOptions) -> None:
+    """Refuse a score or a filter if none of the sources has any to choose from."""
+    formats = [one.format for one in sources if isinstance(one, LogSource)]
+    names = ", ".join(one.name for one in sources[:_LISTED])
+    if options.scorer is not None and not any(one.scores for one in formats):
+        raise UsageError(f"--scorer: there are no scores to choose from in {names}.")
+    if options.filter is not None and not any(one.filters for one in formats):
+        raise UsageError(f"--filter: there are no filters to choose from in {names}.")
 
 
 def _prefixed(source: Source) -> Source:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pennyweight.errors import UsageError, unknown
 from pennyweight.sources.log_tally import Expectation, LogTally
 from pennyweight.sources.peek import Peek
 
@@ -59,6 +60,8 @@ class Log:
     tally: LogTally = field(default_factory=LogTally)
     expectations: list[Expectation] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    offered: dict[str, None] = field(default_factory=dict)
+    """The scores that were seen, one of which may decide."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def wants(self, *columns: str) -> bool:
@@ -76,6 +79,17 @@ class Log:
         with self._lock:
             if expectation not in self.expectations:
                 self.expectations.append(expectation)
+
+    def offer(self, names: Iterable[Any]) -> None:
+        """Take down the scores of a record."""
+        self.offered.update(dict.fromkeys(map(str, names)))
+
+    def check_scorer(self) -> None:
+        """Refuse a chosen score that no record has, once all are read."""
+        scorer = self.options.scorer
+        if scorer is not None and scorer not in self.offered:
+            hint = f"The log has {', '.join(self.offered) or 'no scores'}."
+            raise UsageError(f"--scorer: {unknown('Score', scorer, self.offered, hint)}")
 
     def count(self, rows: Sequence[Row]) -> None:
         """Count rows in the tally."""
@@ -106,6 +120,10 @@ class LogFormat:
     home: Callable[[Path], Path] = itself
     """The folder (or file) that identifies a log: recognised files with the same home are one log.
     Everything below a folder belongs to it and is not read as records."""
+    scores: bool = False
+    """Whether its logs may have several scores, so that `--scorer` chooses one."""
+    filters: bool = False
+    """Whether its logs may have several filters of responses, so that `--filter` chooses one."""
     counts_errors: bool = False
     """Whether the tool counts attempts that broke as failed."""
     lost: str = ""

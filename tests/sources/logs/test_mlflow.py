@@ -60,7 +60,7 @@ def test_numbers_in_texts_stay_as_they_are_written(tmp_path: Path) -> None:
 def test_another_score_can_be_chosen(tmp_path: Path) -> None:
     path = written(tmp_path, trace(3, graded="yes", close=0.25))
     assert records(path, scorer="close")[0]["impl_rate"] == 0.25
-    with pytest.raises(UsageError, match="The table has graded, close"):
+    with pytest.raises(UsageError, match="The log has graded, close"):
         records(path, scorer="expected_response")
 
 

@@ -243,3 +243,14 @@ def test_a_wrong_entry_point_is_told(value: str, monkeypatch: pytest.MonkeyPatch
     installed(monkeypatch, value)
     with pytest.raises(UsageError, match="The log format 'ours'"):
         formats()
+
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "logs").iterdir())
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_a_choice_that_a_log_does_not_have_is_refused(path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^--scorer: (there are no scores|\w+ 'Nope' is not)"):
+        pennyweight.score(path, scorer="Nope")
+    with pytest.raises(UsageError, match=r"^--filter: (there are no filters|.* no filter 'nope')"):
+        pennyweight.score(path, filter="nope")

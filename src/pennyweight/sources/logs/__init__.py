@@ -16,7 +16,9 @@ How to add a format:
    A broken attempt: `status: "error"`, `error`, no `passed`. Never copy configuration wholesale.
 4. `log.expect(Expectation(name, value, lambda tally: …))` compares the tool's own summary with the
    records; `log.note(text)` says what was left out; `counts_errors=True` prints both numbers.
-   `log.options.scorer` and `.filter` are what the user chose. Steps: `messages` (a list of
+   `log.options.scorer` and `.filter` are what the user chose, for a format that declares
+   `scores=True` or `filters=True`; `log.offer(names)` and `log.check_scorer()` refuse a score that
+   the log does not have. Steps: `messages` (a list of
    mappings with role, content, tool_calls), `checks` (`log_values.check`); `import` stores them.
    For large files: `JsonArray` (one array inside an object), `json_lines`, `ZipMembers`.
 5. Test it in `tests/sources/logs/test_NAME.py`: a small log of your own, and the shared fixtures

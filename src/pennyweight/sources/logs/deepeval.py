@@ -36,6 +36,7 @@ def read(log: Log) -> Iterator[Row]:
     """Yield the test cases."""
     for path in (log.path,) if log.path in log.files else log.files:
         yield from _run(log, path)
+    log.check_scorer()
 
 
 def _run(log: Log, path: Path) -> Iterator[Row]:
@@ -63,6 +64,7 @@ def _counted(name: str, tally: LogTally) -> float:
 
 def _row(case: Mapping[str, Any], log: Log) -> Row:
     metrics = [mapping(one) for one in items(case.get("metricsData"))]
+    log.offer(one.get("name") for one in metrics)
     seconds = number(case.get("completionTime"))
     row: Row = {
         "task_id": case.get("name") or case.get("order"),
@@ -140,5 +142,6 @@ FORMAT = LogFormat(
     recognise,
     read,
     home,
+    scores=True,
     lost="traces, hyperparameters, verbose logs of the metrics",
 )

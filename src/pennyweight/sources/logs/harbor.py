@@ -47,6 +47,7 @@ def read(log: Log) -> Iterator[Row]:
             kinds[kind].append((path, whole))
     for path, trial in sorted(kinds["trial"], key=lambda one: str(one[1].get("started_at"))):
         yield _trial(path, trial, log)
+    log.check_scorer()
     for path, steps in kinds["steps"]:
         yield {"run": path.stem, "task_id": path.stem, "status": "ok", **_steps(steps, log)}
     for _, job in kinds["job"]:
@@ -90,6 +91,7 @@ def _trial(path: Path, trial: Mapping[str, Any], log: Log) -> Row:
 def _ended(trial: Mapping[str, Any], log: Log) -> Row:
     """Return status and verdict. What broke in the agent is its failure, all else an error."""
     rewards = mapping(mapping(trial.get("verifier_result")).get("rewards"))
+    log.offer(rewards)
     scorer = log.options.scorer or ("reward" if "reward" in rewards else next(iter(rewards), ""))
     decided = verdict(rewards.get(scorer))
     if len(rewards) > 1:
@@ -180,6 +182,7 @@ FORMAT = LogFormat(
     recognise,
     read,
     home,
+    scores=True,
     counts_errors=True,
     lost="images in messages, logs of environments and verifiers, token ids of rollouts",
 )

@@ -162,5 +162,6 @@ FORMAT = LogFormat(
     recognise,
     read,
     home,
+    scores=True,
     lost="log-probabilities, further completions, statistics beyond the one that decides",
 )

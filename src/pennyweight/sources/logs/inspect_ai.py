@@ -292,5 +292,6 @@ FORMAT = LogFormat(
     recognise,
     read,
     home,
+    scores=True,
     lost="events, store, sub-agents, reducers other than the mean",
 )

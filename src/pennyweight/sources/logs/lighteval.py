@@ -136,5 +136,6 @@ FORMAT = LogFormat(
     recognise,
     read,
     home,
+    scores=True,
     lost="log-probabilities, token ids, further samples of a document, the configuration",
 )

@@ -65,6 +65,8 @@ def read(log: Log) -> Iterator[Row]:
         for row in _task(log, path, str(subject), results):
             some = True
             yield row
+    if not some and log.options.filter is None:
+        log.check_scorer()
     if not some and log.notes:
         raise UsageError(f"--filter: {' '.join(log.notes)}")
 
@@ -92,6 +94,7 @@ def _task(log: Log, path: Path, subject: str, results: Mapping[str, Any]) -> Ite
             continue
         chosen = chosen or _Choice(sample, log)
         others.setdefault(str(sample.get("filter")))
+        log.offer(chosen.metrics)
         if not chosen.takes(sample) or (chosen.filter is None and sample["doc_id"] in seen):
             continue
         if chosen.filter is None:
@@ -126,6 +129,7 @@ class _Choice:
         if scorer is not None and scorer not in metrics:
             hint = f"The log has {', '.join(metrics)}."
             raise UsageError(f"--scorer: {unknown('Score', scorer, metrics, hint)}")
+        self.metrics = metrics
         self.asked = filter_ is not None
         self.filter = filter_ if self.asked else sample.get("filter")
         self.metric = scorer or next(iter(metrics), None)
@@ -219,5 +223,7 @@ FORMAT = LogFormat(
     recognise,
     read,
     home,
+    scores=True,
+    filters=True,
     lost="tokens, cost, latency and errors, which the log does not have; groups of tasks",
 )

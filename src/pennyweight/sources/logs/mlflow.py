@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pennyweight.errors import UsageError, unknown
 from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, Row
 from pennyweight.sources.log_source import json_text
 from pennyweight.sources.log_values import (
@@ -35,7 +34,6 @@ def read(log: Log) -> Iterator[Row]:
     """Yield the traces; the first yes-or-no score decides, else the first of all."""
     for path in best_form(log):
         tasks: dict[str, int] = {}
-        names: dict[str, None] = {}
         theirs: list[tuple[bool, float | None]] = []
         scorer = log.options.scorer
         for place, found in table_rows(path):
@@ -45,15 +43,13 @@ def read(log: Log) -> Iterator[Row]:
             kept = {name: found[name] for name in _TEXTS if name in found}  # text stays text
             values = {name: cell(value) for name, value in found.items()} | kept
             scores = _scores(values)
-            names |= dict.fromkeys(scores)
+            log.offer(scores)
             scorer = scorer or _headline(scores)
             row = _row(values, scores, scorer, tasks, log)
             theirs.append((row["status"] == "error", _score(scores.get(scorer or ""))))
             yield {"run": path.stem, **row}
         _tell_errors(log, scorer, theirs)
-        if scorer is not None and scorer not in names:
-            hint = f"The table has {', '.join(names) or 'no scores'}."
-            raise UsageError(f"--scorer: {unknown('Score', scorer, names, hint)}")
+    log.check_scorer()
 
 
 def _tell_errors(log: Log, scorer: str | None, theirs: Sequence[tuple[bool, float | None]]) -> None:
@@ -165,5 +161,6 @@ FORMAT = LogFormat(
     recognise,
     read,
     one_table,
+    scores=True,
     lost="spans below the request, rationales, tags",
 )

@@ -44,6 +44,7 @@ def read(log: Log) -> Iterator[Row]:
             log.expect(Expectation("accuracy", accuracy, lambda tally: tally.of().mean))
         for row in rows.values():
             yield _checked(row)
+    log.check_scorer()
 
 
 def _head(spec: Mapping[str, Any]) -> Row:
@@ -71,6 +72,7 @@ def _add(row: Row, kind: Any, data: Any, log: Log) -> None:
         row |= verdict(values.get("correct"), values.get("correct"))
         row |= {"target": targets(expected), "answer": values.get("picked")}
     elif kind == "metrics":
+        log.offer(values)
         row["scores"] = {**mapping(row.get("scores")), **values}
         if log.options.scorer is not None:
             row |= verdict(values.get(log.options.scorer))
@@ -101,5 +103,6 @@ FORMAT = LogFormat(
     "OpenAI Evals",
     recognise,
     read,
+    scores=True,
     lost="later samplings (the grader's, and further turns), events of other types, latency",
 )

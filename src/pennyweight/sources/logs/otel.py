@@ -245,5 +245,6 @@ FORMAT = LogFormat(
     recognise,
     read,
     home,
+    scores=True,
     lost="spans that are no call, agent or tool, links, metrics, the parameters of calls",
 )

@@ -243,6 +243,7 @@ FORMAT = LogFormat(
     recognise,
     read,
     home,
+    scores=True,
     counts_errors=True,
     lost="the providers' configuration, traces, media, red-team plugins' own fields",
 )

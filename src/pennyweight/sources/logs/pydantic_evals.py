@@ -28,6 +28,7 @@ def read(log: Log) -> Iterator[Row]:
     """Yield the cases, then those whose task failed."""
     for path in log.files:
         yield from _report(log, path)
+    log.check_scorer()
 
 
 def _report(log: Log, path: Path) -> Iterator[Row]:
@@ -79,6 +80,7 @@ def _first_score(case: Mapping[str, Any]) -> str | None:
 
 def _row(case: Mapping[str, Any], scorer: str | None, log: Log) -> Row:
     assertions, scores = mapping(case.get("assertions")), mapping(case.get("scores"))
+    log.offer([*assertions, *scores])
     used = mapping(case.get("metrics"))
     row: Row = {
         **_about(case),
@@ -120,5 +122,6 @@ FORMAT = LogFormat(
     "Pydantic Evals",
     recognise,
     read,
+    scores=True,
     lost="analyses, evaluators' arguments, span trees, attributes of the cases",
 )

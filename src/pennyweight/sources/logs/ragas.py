@@ -99,5 +99,6 @@ FORMAT = LogFormat(
     recognise,
     read,
     home,
+    scores=True,
     lost="the metrics' own prompts and traces, rubrics",
 )
