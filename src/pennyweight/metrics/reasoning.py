@@ -196,7 +196,20 @@ def usr_rag(support_verdict: pl.Expr) -> pl.Expr:
     return _ratio(_field(support_verdict, "unsupported"), _field(support_verdict, "sentences"))
 
 
-@metric(formula="(1/M) Σ scored_i", unit="share", range=(0, 1), spec="Pennyweight; Zeta Reason 8")
+@metric(
+    formula="(1/M) Σ scored_i",
+    unit="share",
+    range=(0, 1),
+    interval=Linearised(
+        lambda found: ratio_terms(
+            _field(found, "scored").cast(pl.Float64),
+            _field(found, "scored").is_not_null().cast(pl.Float64),
+        ),
+        rate=True,
+        text="Wilson, linearised, clustered by task",
+    ),
+    spec="Pennyweight; Zeta Reason 8",
+)
 def usr_rag_scored(support_verdict: pl.Expr) -> pl.Expr:
     """Share of the records behind `usr_rag` that a scorer of this name decided, not the screen.
 
