@@ -154,10 +154,10 @@ def call_row(kind: str, key: AttemptKey, model: str, result: CallResult, most: A
     )
 
 
-def reserved_row(run_id: str, usd: float, tokens: int) -> Row:
-    """Return a row of the ledger that holds an amount for calls in flight."""
+def reserved_row(run_id: str, usd: float, tokens: int, worker: str = "") -> Row:
+    """Return a row of the ledger that holds an amount for calls in flight, of a worker."""
     key = AttemptKey(run_id, "", "", "", 0)
-    return call_row(RESERVED, key, "", CallResult(NOT_KNOWN, 0.0), Amount(usd, tokens))
+    return call_row(RESERVED, key, worker, CallResult(NOT_KNOWN, 0.0), Amount(usd, tokens))
 
 
 def pause(error: CallError, tries: int, jitter: random.Random) -> float:

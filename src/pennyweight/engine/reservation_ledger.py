@@ -16,6 +16,9 @@ class ReservationLedger:
     with all others that wait, so that a run with steady concurrency writes almost nothing.
     """
 
+    worker = ""
+    """No worker of a shared run."""
+
     def __init__(self, write: Callable[[float, int], Awaitable[None]]) -> None:
         self._write = write
         self.usd, self.tokens = 0.0, 0

@@ -103,7 +103,8 @@ class Workforce:
             if ledger:
                 await ledger.close()
                 if ledger.usd or ledger.tokens:
-                    rows = [*rows, reserved_row(self._run, -ledger.usd, -ledger.tokens)]
+                    back = reserved_row(self._run, -ledger.usd, -ledger.tokens, ledger.worker)
+                    rows = [*rows, back]
             if rows and not self.writer.error:
                 cut = 0  # the writer counts them from here on
                 await self.writer.put(None, rows)

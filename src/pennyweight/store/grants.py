@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from pennyweight.store.bulk_insert import insert
-from pennyweight.store.shared_runs import locked
+from pennyweight.store.shared_runs import living, locked
 from pennyweight.store.store import CALL_COLUMNS, RESERVED, Store
 from pennyweight.store.tables import CALL
 
@@ -22,7 +22,7 @@ class Granted:
     held: tuple[float, float]
     is_enough: bool
     others: bool
-    """Whether the ledger holds something for other workers, which may come back."""
+    """Whether the ledger holds something for other workers that live: it may come back."""
     spent: tuple[float, float]
     reserved: tuple[float, float]
     """What the ledger has, and holds, for all of them now."""
@@ -31,7 +31,8 @@ class Granted:
 def grant(
     store: Store,
     run_id: str,
-    row: Callable[[str, float, int], tuple[Any, ...]],
+    worker: str,
+    row: Callable[[str, float, int, str], tuple[Any, ...]],
     limits: Sequence[float | None],
     held: Sequence[float],
     keep: Sequence[float],
@@ -45,7 +46,8 @@ def grant(
     it needs at least and what it would like to have. `row` makes a row of the ledger.
     """
     with locked(store, run_id) as connection:
-        spent, reserved, open_ = _ledger(connection, run_id)
+        others = [id_ for id_, _ in living(connection, store, run_id) if id_ != worker]
+        spent, reserved, open_ = _ledger(connection, run_id, others)
         give, enough = [0.0, 0.0], True
         for i, (need, like) in enumerate(wants):
             limit = limits[i]
@@ -57,18 +59,18 @@ def grant(
         new[1] = float(round(new[1]))
         usd, tokens = new[0] - held[0], round(new[1] - held[1])
         if abs(usd) > 1e-12 or tokens:
-            insert(connection, CALL, CALL_COLUMNS, [row(run_id, usd, tokens)])
-        others = any(open_[i] - held[i] > 1e-9 for i in (0, 1))
+            insert(connection, CALL, CALL_COLUMNS, [row(run_id, usd, tokens, worker)])
+        awaited = any(amount > 1e-9 for amount in open_)
         after = (reserved[0] + usd, reserved[1] + tokens)
-        return Granted((give[0], give[1]), (new[0], new[1]), enough, others, spent, after)
+        return Granted((give[0], give[1]), (new[0], new[1]), enough, awaited, spent, after)
 
 
 def _ledger(
-    connection: Connection, run_id: str
+    connection: Connection, run_id: str, others: Sequence[str]
 ) -> tuple[tuple[float, float], tuple[float, float], tuple[float, float]]:
-    """Sum what a run has spent, what is held for its calls, and how much of that for workers."""
+    """Sum what a run has spent, what is held for its calls, and how much of that for others."""
     c = CALL.c
-    is_open = c.kind == RESERVED
+    is_open = (c.kind == RESERVED) & c.model.in_(others)
     sums = (
         func.sum(c.cost_usd),
         func.sum(func.coalesce(c.prompt_tokens, 0) + func.coalesce(c.completion_tokens, 0)),

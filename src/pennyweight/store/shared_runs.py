@@ -79,7 +79,7 @@ def put_up(
     they are not all of them. Workers of another plan lose their attempts.
     """
     with locked(store, run_id, create=True) as connection:
-        live = _live(connection, store, run_id)
+        live = living(connection, store, run_id)
         before = connection.scalar(select(SHARE.c.plan).where(SHARE.c.run == run_id))
         if live and before == plan:
             return False
@@ -124,7 +124,7 @@ def join(store: Store, run_id: str) -> str:
     with locked(store, run_id) as connection:
         if store.engine.dialect.name == "sqlite":
             texts = [connection.scalar(select(SHARE.c.owner).where(SHARE.c.run == run_id))]
-            texts += [text for _, text in _live(connection, store, run_id)]
+            texts += [text for _, text in living(connection, store, run_id)]
             for other in (Owner.of(text) for text in texts if text):
                 if other.machine != owner.machine:
                     raise UsageError(
@@ -161,7 +161,7 @@ def claim(
         if not renew(store, worker, connection):
             raise LostLeaseError
         settle(connection, worker, done, back)
-        live = _live(connection, store, run_id)
+        live = living(connection, store, run_id)
         mine = [c.run == run_id, c.subject.in_(subjects)]
         skipped = [c.id.not_in(without)] if without else []
         unknown = and_(c.worker == worker, c.id.not_in(held))
@@ -237,7 +237,7 @@ def places(store: Store, run_id: str, worker: str, total: int, in_use: int) -> i
     """
     w = WORKER.c
     with locked(store, run_id) as connection:
-        live = [id_ for id_, _ in _live(connection, store, run_id)]
+        live = [id_ for id_, _ in living(connection, store, run_id)]
         if worker not in live:
             raise LostLeaseError
         rank, number = live.index(worker), len(live)
@@ -306,7 +306,7 @@ def locked(store: Store, run_id: str, *, create: bool = False) -> Iterator[Conne
         yield connection
 
 
-def _live(connection: Connection, store: Store, run_id: str) -> list[tuple[str, str]]:
+def living(connection: Connection, store: Store, run_id: str) -> list[tuple[str, str]]:
     """Give up the workers that vanished; return the others, with their owners, in a fixed order."""
     w = WORKER.c
     stale = w.beat < shared_clock(store.engine) - lease.STALE

@@ -1,9 +1,20 @@
 """Limits of money and tokens that workers share."""
 
+import asyncio
+from contextlib import closing
+
 import pytest
+from sqlalchemy import update
 
 from engine.command import ended, kept, run, start
 from engine.paid_server import billed, cost, paid_server, paid_suite
+from pennyweight.engine.budget import GrantAnswer
+from pennyweight.engine.sharing.grants import Grants
+from pennyweight.store import lease
+from pennyweight.store.shared_runs import join, put_up
+from pennyweight.store.store import Store
+from pennyweight.store.tables import WORKER
+from pennyweight.suite.values import Limits
 
 USAGE = (200, 50)
 
@@ -28,3 +39,21 @@ def test_workers_together_keep_a_limit(postgresql, tmp_path, limit):
             assert 0.7 * limits["usd"] < money <= limits["usd"] + 1e-9
         else:
             assert 0.7 * limits["tokens"] < calls * sum(USAGE) <= limits["tokens"]
+
+
+def test_what_a_dead_worker_holds_is_not_waited_for(store_address):
+    async def asked(grants):
+        return (await grants.ask(lambda: (0.0, 0.0), 1.0, 0))[0]
+
+    async def check(store):
+        put_up(store, "r", "plan", {"a": 10})
+        ids = [join(store, "r") for _ in range(3)]
+        first, second, third = (Grants(store, "r", id_, Limits(usd=2.5)) for id_ in ids)
+        assert [await asked(first), await asked(second)] == [GrantAnswer.GRANTED, GrantAnswer.LATER]
+        with store.engine.begin() as connection:  # its machine vanishes
+            old = WORKER.c.beat - lease.STALE - 1
+            connection.execute(update(WORKER).where(WORKER.c.id == ids[0]).values(beat=old))
+        assert [await asked(second), await asked(third)] == [GrantAnswer.NONE] * 2
+
+    with closing(Store(store_address)) as store:
+        asyncio.run(check(store))

@@ -47,8 +47,8 @@ class Grants:
     question, which takes it back from what is held.
     """
 
-    def __init__(self, store: Store, run_id: str, limits: Limits) -> None:
-        self._store, self._run = store, run_id
+    def __init__(self, store: Store, run_id: str, worker: str, limits: Limits) -> None:
+        self._store, self._run, self.worker = store, run_id, worker
         self._usd, self._tokens = _Purse(limits.usd, 0.0, 0.0), _Purse(limits.tokens, 0, 0)
         self._lock = asyncio.Lock()
         self._asked = time.monotonic()
@@ -115,7 +115,15 @@ class Grants:
             def ask() -> Granted:
                 return self._store.patiently(
                     lambda _: grant(
-                        self._store, self._run, reserved_row, limits, held, keep, bare, wants
+                        self._store,
+                        self._run,
+                        self.worker,
+                        reserved_row,
+                        limits,
+                        held,
+                        keep,
+                        bare,
+                        wants,
                     )
                 )
 

@@ -77,7 +77,7 @@ class Worker:
         if budget.limits.seconds is not None:
             budget.started = min(budget.started, time.monotonic() - self.seconds)
         if budget.is_limited:
-            grants = Grants(self.store, self.run_id, budget.limits)
+            grants = Grants(self.store, self.run_id, self.id, budget.limits)
             grants.start(budget.usd + budget.held_usd, budget.tokens + budget.held_tokens)
             budget.grants = grants
 
