@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 import urllib.request
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -252,7 +253,8 @@ class Handler(BaseHTTPRequestHandler):
             state.log.append(re.sub(r"(file|msgbatch|batch)[_-]?\w*\d+", r"\1", path))
         for pattern, action in ROUTES:
             if found := re.fullmatch(pattern, f"{method} {path}"):
-                return action(self, query, *found.groups())
+                with suppress(KeyError):  # there is no such batch or file
+                    return action(self, query, *found.groups())
         return self.reply(
             {"error": {"message": f"no {path}", "code": 404, "status": "NOT_FOUND"}}, 404
         )

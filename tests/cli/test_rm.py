@@ -2,10 +2,13 @@
 
 from contextlib import closing
 
+import pytest
 from click.testing import CliRunner
 
+from pennyweight.api.runs import delete_run
 from pennyweight.cli.rm import command
 from pennyweight.errors import UsageError
+from pennyweight.store.lanes.batches import StoredBatch, add_batch
 from pennyweight.store.lease import Owner, release_run, take_run
 from pennyweight.store.store import Store
 from store.samples import RUN, run
@@ -33,6 +36,21 @@ def test_a_run_that_is_being_made_is_not_deleted(tmp_path):
         refused = CliRunner().invoke(command, [RUN, "--store", address, "--yes"])
         assert "still running" in str(refused.exception)
         release_run(store, RUN, maker)
+        assert CliRunner().invoke(command, [RUN, "--store", address, "--yes"]).exit_code == 0
+        assert store.runs() == []
+
+
+def test_batches_that_are_out_are_not_abandoned_by_the_way(tmp_path):
+    address = str(tmp_path / "s.db")
+    with closing(Store(address)) as store:
+        store.add_run(run())
+        add_batch(store, StoredBatch("b", RUN, "attempt", "m", "out", "h", requests=5))
+        refused = CliRunner().invoke(command, [RUN, "--store", address], input="y\n")
+        assert "waits for 5 requests in batches" in str(refused.exception)
+        assert f"'pennyweight collect {RUN}'" in str(refused.exception)
+        with pytest.raises(UsageError):
+            delete_run(RUN, store)
+        assert [r.id for r in store.runs()] == [RUN]
         assert CliRunner().invoke(command, [RUN, "--store", address, "--yes"]).exit_code == 0
         assert store.runs() == []
 

@@ -22,3 +22,6 @@ def test_a_suite_names_several_addresses(tmp_path):
         path.write_text(text % (subject % wrong))
         with pytest.raises(InputError, match="base_url"):
             open_suite(path)
+    path.write_text(text % (subject % "'dns+https://a/v1'"))
+    with pytest.raises(InputError, match=r"certificates .* Use dns"):
+        open_suite(path)

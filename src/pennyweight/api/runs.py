@@ -19,7 +19,7 @@ from pennyweight.record import KEY_IN_RUN
 from pennyweight.store import lease, search_index
 from pennyweight.store.cells import DamagedRun, sound
 from pennyweight.store.labels import NO_LABEL, RunLabel, labels, save_label
-from pennyweight.store.lanes.batches import OutBatches, out_batches
+from pennyweight.store.lanes.batches import OutBatches, check_collected, out_batches
 from pennyweight.store.remarks import of_runs
 from pennyweight.store.store import Spending, Store, StoredRun
 from pennyweight.stored_runs.failures import Failure, failures
@@ -321,10 +321,11 @@ def summary(run: StoredRun, store: Store) -> RunSummary:
     return RunSummary(current, store.statuses(run.id), store.spent(run.id), out)
 
 
-def delete_run(run: str, store: str | Store | None = None) -> None:
-    """Delete a run with all its records. This cannot be undone."""
+def delete_run(run: str, store: str | Store | None = None, *, abandon: bool = False) -> None:
+    """Delete a run with all its records, for good; one with batches out if you `abandon` them."""
     at = open_store(store)
     run = at.find_id(run)
+    check_collected(at, run, abandon=abandon)
     if not lease.take_run(at, run, lease.Owner.here().text):
         raise UsageError(f"Run {run} is still running. Stop it (Ctrl-C), then delete it.")
     search_index.drop(at, run)

@@ -15,7 +15,9 @@ from pennyweight.text.safe import clean
 
 @click.command("rm", epilog="Example: pennyweight rm 20260101-120000-ab12")
 @click.argument("runs", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Delete without asking.")
+@click.option(
+    "--yes", is_flag=True, help="Delete without asking, and abandon batches that are out."
+)
 @store_option
 def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
     """Delete RUNS with all their records. This cannot be undone."""
@@ -30,7 +32,7 @@ def command(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
             suite = f" of {clean(at.find(run).suite)}"
         records = plural(sum(at.statuses(run).values()), "record")
         if yes or _agreed(f"Delete run {run}{suite} with {records}?", run):
-            delete_run(run, at)
+            delete_run(run, at, abandon=yes)
             click.echo(f"Deleted {run}.", err=True)
 
 

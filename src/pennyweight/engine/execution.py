@@ -297,8 +297,8 @@ class _Execution:
         return WorkResult(self.run, self.tally, made, errors, rest, interrupted)
 
     def _leased(self, subjects: Collection[str]) -> LeasedAttempts:
-        worker = Worker(self.store, self.run.id, self.lose)
-        return LeasedAttempts(worker, plans_of(self.suite, subjects))
+        plans = plans_of(self.suite, subjects)
+        return LeasedAttempts(Worker(self.store, self.run.id, self.lose), plans)
 
     def _count_all(self) -> None:
         """Count what all workers have made."""

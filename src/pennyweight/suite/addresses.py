@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_ADDRESS = re.compile(r"(dns\+)?https?://[^\s/]+")
+_ADDRESS = re.compile(r"(dns\+http|https?)://[^\s/]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}(?<!\s)")
 
 
@@ -25,7 +25,13 @@ def address_problems(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             "The key itself does not belong in a suite.",
         )
     for url in urls:
-        if not is_address(url):
+        if url.startswith("dns+https:"):
+            yield (
+                "base_url",
+                "dns+ calls servers by their IP addresses, for which certificates are not made. "
+                "Use dns+http://, or a list of https:// addresses.",
+            )
+        elif not is_address(url):
             yield "base_url", f"base_url must begin with http:// or https://, not {url[:40]!r}."
     if len(urls) > 1 and any(url.startswith("dns+") for url in urls):
         yield "base_url", "base_url is either a list of addresses or one that begins with dns+."

@@ -5,6 +5,7 @@ import pytest
 import pennyweight
 from pennyweight.api.sharing.work import put_up, work
 from pennyweight.errors import UntrustedError, UsageError
+from pennyweight.store.shared_runs import live_workers
 from pennyweight.store.store import Store
 
 SUITE = """
@@ -38,6 +39,20 @@ def test_only_some_subjects(suite, tmp_path):
     run, _ = put_up(suite, store=store)
     result = work(run.id, store=store, subjects=["x"])
     assert (result.made, result.left) == (2, 2)
+    with pytest.raises(UsageError, match=r"'y' is not known. .*The subjects of the run: x, "):
+        work(run.id, store=store, subjects=["x", "y"])
+    assert live_workers(Store(store), run.id) == 0
+
+
+def test_batches_are_no_work(tmp_path):
+    path, store = tmp_path / "s.yaml", str(tmp_path / "store.db")
+    subject = "{name: m, model: openai/m, base_url: 'http://127.0.0.1:9', limits: {lane: batch}}"
+    path.write_text(f"suite: s\ntasks: [a]\nsubjects: [{subject}]\n")
+    with pytest.raises(UsageError, match="m is called in batches, and workers call live"):
+        put_up(path, store=store)
+    with pytest.raises(UsageError, match="m is called in batches, and workers call live"):
+        pennyweight.run(path, store=store, on="ray", progress=False)
+    assert Store(store).runs() == []
 
 
 def test_a_suite_that_only_the_store_has_runs_no_function(suite, tmp_path):

@@ -16,11 +16,12 @@ from pennyweight.engine.budget import Amount
 from pennyweight.errors import InputError, UsageError
 from pennyweight.models.batch import openai
 from pennyweight.models.batch.dialect import BatchSize
+from pennyweight.models.failure import CallError
 from pennyweight.models.model import Message, Request, Settings
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
 from pennyweight.record import AttemptKey
-from pennyweight.store.lanes.batches import batches_of, out_batches, request_states
+from pennyweight.store.lanes.batches import batches_of, out_batches, request_states, set_batch
 from pennyweight.store.store import Store
 from pennyweight.suite.values import Subject
 
@@ -175,6 +176,54 @@ def test_sizes_are_kept(server, store, tmp_path, monkeypatch):
     monkeypatch.setattr(openai, "SIZE", BatchSize(10**6, 20))
     run = pennyweight.run(batch_suite(tmp_path, server, tasks=2), store=store)
     assert (run.status, run.errors) == ("failed", {"too_large": 2})
+
+
+def test_a_batch_that_the_provider_lost_keeps_no_other(server, store, tmp_path, monkeypatch):
+    monkeypatch.setattr(openai, "SIZE", BatchSize(4, 10**9))
+    run = pennyweight.run(batch_suite(tmp_path, server, tasks=10), store=store)
+    lost = batches_of(store, run.id)[0].id
+    set_batch(store, lost, handle="batch_lost")
+    assert collect(store=store).is_waiting
+    assert server.submissions() == [4, 4, 2, 4]
+    (problem,) = {b.problem for b in batches_of(store, run.id, ("ended",)) if b.id == lost}
+    assert "no longer has the batch batch_lost" in problem
+    run = collect(store=store)
+    assert (run.status, len(rows_of(run))) == ("done", 10)
+    spent = store.spent(run.id)
+    assert (spent["calls"], spent["unpriced"]) == (14, 4)  # the lost ones may have been paid for
+    assert spent["held_usd"] > 0
+
+
+def test_a_batch_that_cannot_be_read_now_keeps_no_other(server, store, tmp_path, monkeypatch):
+    monkeypatch.setattr(openai, "SIZE", BatchSize(4, 10**9))
+    run = pennyweight.run(batch_suite(tmp_path, server, tasks=10), store=store)
+    first, read = batches_of(store, run.id)[0].handle, openai.read
+
+    def fails(client, handle):
+        if handle == first:
+            raise CallError("server", "The server failed.", status=500)
+        return read(client, handle)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(openai, "read", fails)
+        with pytest.raises(CallError, match="The server failed"):
+            collect(store=store)
+    out = out_batches(store)[run.id]
+    assert (out.batches, out.requests, server.submissions()) == (1, 4, [4, 4, 2])
+    assert collect(store=store).status == "done"
+
+
+def test_a_batch_that_cannot_be_cancelled_is_waited_for(server, store, tmp_path, monkeypatch):
+    def fails(client, handle):
+        raise CallError("bad_request", "It cannot be cancelled.", status=409)
+
+    server.control(hold=True)
+    pennyweight.run(batch_suite(tmp_path, server), store=store)
+    monkeypatch.setattr(openai, "cancel", fails)
+    assert collect(store=store, deadline=0).is_waiting
+    server.control(hold=False)
+    assert collect(store=store, deadline=0).status == "done"
+    assert (server.submissions(), server.log()["live"]) == ([5], 0)
 
 
 def test_the_price_of_batches_is_reserved_and_recorded(server, store, tmp_path):

@@ -20,7 +20,8 @@ def test_numbers_stand_for_the_attempts_in_their_order(tmp_path):
     loaded = open_suite(path)
     plan = plans_of(loaded)["m"]
     assert [plan[i] for i in range(len(plan))] == list(attempts(loaded))
-    assert plans_of(loaded, ["other"]) == {}
+    with pytest.raises(UsageError, match=r"Subject 'mm' is not known. Did you mean 'm'\?"):
+        plans_of(loaded, ["mm"])
 
 
 def test_a_worker_with_another_suite_is_refused(tmp_path):

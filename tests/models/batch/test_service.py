@@ -2,6 +2,10 @@
 
 import asyncio
 import json
+from base64 import b64encode
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 
 import pytest
 
@@ -197,3 +201,62 @@ def test_providers_with_batches():
     with_batches = {name for name, provider in PROVIDERS.items() if provider.batches}
     assert {"openai", "anthropic", "google"} <= with_batches
     assert "ollama" not in with_batches
+
+
+@contextmanager
+def proxy(monkeypatch):
+    """A proxy that answers plain calls itself and refuses tunnels; gives what it was asked."""
+    asked = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def answer(self, status):
+            seen = [self.headers.get(name) for name in ("Host", "Proxy-Authorization")]
+            asked.append((self.command, self.path, *seen))
+            body = b'{"id": "b", "object": "batch", "status": "in_progress"}'
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self):
+            self.answer(200)
+
+        def do_CONNECT(self):
+            self.answer(403)
+
+        def log_message(self, *words):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Proxy) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        for name in ("http_proxy", "https_proxy"):
+            address = f"http://me:p%40ss@127.0.0.1:{server.server_port}"
+            monkeypatch.setenv(name, address)
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        yield asked
+        server.shutdown()
+        thread.join()
+
+
+def test_a_proxy_gets_its_password_and_whole_addresses(monkeypatch):
+    login = f"Basic {b64encode(b'me:p@ss').decode()}"
+    with proxy(monkeypatch) as asked:
+        plain = find("openai/fake", base_url="http://there.invalid:81/v1").batches()
+        assert not plain.read("b").has_ended
+        secure = find("openai/fake", base_url="https://there.invalid/v1").batches()
+        with pytest.raises(CallError, match="403") as refused:
+            secure.read("b")
+        assert "p@ss" not in str(refused.value)
+    first, second = asked
+    assert first == ("GET", "http://there.invalid:81/v1/batches/b", "there.invalid:81", login)
+    assert second[:2] == ("CONNECT", "there.invalid:443")
+    assert second[3] == login
+
+
+def test_a_proxy_with_tls_is_refused_for_tunnels(monkeypatch):
+    monkeypatch.setenv("https_proxy", "https://me:pass@127.0.0.1:9")
+    service = find("openai/fake", base_url="https://there.invalid/v1").batches()
+    with pytest.raises(CallError, match="Name an http:// one"):
+        service.read("b")

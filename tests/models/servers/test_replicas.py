@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from pennyweight.models.failure import CallError
-from pennyweight.models.model import Message, Request, Settings
+from pennyweight.models.model import Message, Model, Reply, Request, Settings
 from pennyweight.models.providers import find
 from pennyweight.models.servers import replicas
 from pennyweight.models.servers.replicas import ReplicatedModel, answers
@@ -159,6 +159,51 @@ def test_a_name_stands_for_all_of_its_servers():
         await model.close()
         await one.stop()
 
+    asyncio.run(check())
+
+
+def test_a_server_that_leaves_its_name_is_closed_when_it_is_idle(monkeypatch):
+    found = {"now": ["http://a", "http://b"]}
+
+    async def looked_up(name):
+        return found["now"]
+
+    class Counted(Model):
+        def __init__(self, address):
+            self.name, self.account, self.address = "m", "m", address
+            self.closed, self.go_on = 0, asyncio.Event()
+
+        async def call(self, request):
+            await self.go_on.wait()
+            return Reply("4")
+
+        async def close(self):
+            self.closed += 1
+
+    def closed(built):
+        assert max(one.closed for one in built.values()) == 1
+        return {one.address.removeprefix("http://") for one in built.values() if one.closed}
+
+    async def check():
+        built = {}
+        model = ReplicatedModel(
+            ["dns+http://name"], lambda url: built.setdefault(url, Counted(url))
+        )
+        calls = [asyncio.create_task(model.call(QUESTION)) for _ in range(2)]
+        await asyncio.sleep(0.01)
+        found["now"] = ["http://c"]
+        calls.append(asyncio.create_task(model.call(QUESTION)))
+        await asyncio.sleep(0.01)
+        assert closed(built) == {"name"}  # the calls of the others are still in flight
+        for one in built.values():
+            one.go_on.set()
+        await asyncio.gather(*calls)
+        assert closed(built) == {"name", "a", "b"}
+        await model.close()
+        assert closed(built) == {"name", "a", "b", "c"}
+
+    monkeypatch.setattr(replicas, "_addresses", looked_up)
+    monkeypatch.setattr(replicas, "RESOLVED", 0.0)
     asyncio.run(check())
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.sharing.work import work
 from pennyweight.engine.interrupts import LISTENING, Stopping
+from pennyweight.engine.sharing.plan import check_live
 from pennyweight.engine.tally import Tally
 from pennyweight.errors import UsageError
 from pennyweight.store.shared_runs import left
@@ -78,6 +79,7 @@ class RayWorkers:
 
     def check(self) -> None:
         """Refuse what cannot work, before anything is started."""
+        check_live(self.suite)
         if self.address and "://" not in self.store.address:
             raise UsageError(
                 "The store is an SQLite file, which the nodes of a cluster cannot share. Use "

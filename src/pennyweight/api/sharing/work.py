@@ -16,6 +16,7 @@ from pennyweight.engine.execution import WorkResult as WorkResult  # noqa: PLC04
 from pennyweight.engine.execution import model_of, new_run, offer, open_suite
 from pennyweight.engine.execution import work as make_attempts
 from pennyweight.engine.preflight import fetched, warnings
+from pennyweight.engine.sharing.plan import check_live
 from pennyweight.judges.phases import Phase, PhaseKind
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.suite.definition import GivenSuite
@@ -80,6 +81,7 @@ def put_up(
     else:
         loaded = open_suite(suite or "suite.yaml", by=by, narrowing=asked)
         found = new_run(loaded)
+    check_live(loaded)
     for note in warnings(loaded, model_of):
         watch.note(note)
     if not resume:

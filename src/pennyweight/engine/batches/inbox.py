@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -43,8 +44,10 @@ from pennyweight.text.safe import storable
 
 GROUP, GROUP_BYTES = 200, 16 * 1024 * 1024
 """Results that are stored together: at most so many, and not many more bytes."""
-SETTLING = 30.0
+SETTLING = 600.0
 """Seconds after a submission in which a provider may not list the batch yet."""
+GONE = 404
+"""The HTTP status of a batch that the provider does not have."""
 CLOCKS = 3600.0
 """Seconds by which the provider's clock may differ from ours."""
 SAMPLE = 20
@@ -76,8 +79,11 @@ class Inbox:
     """Lines of results that could not be understood."""
 
     def collect(self) -> bool:
-        """Take in what has come back; return whether anything has changed."""
-        changed = False
+        """Take in what has come back; return whether anything has changed.
+
+        A batch that cannot be read keeps no other one: its error is raised when all were asked.
+        """
+        changed, error = False, None
         for batch in batches_of(self.store, self.run):
             member = self.members.get(batch.subject)
             if batch.kind != self.kind or member is None:
@@ -87,9 +93,26 @@ class Inbox:
                 drop_batch(self.store, batch, held)
                 changed = True
                 continue
-            remote = self._remote(batch, member.service)
-            changed |= remote is not None and self._take(batch, member, remote)
+            try:
+                changed |= self._fetch(batch, member)
+            except CallError as wrong:
+                error = error or wrong
+        if error:
+            raise error
         return changed
+
+    def _fetch(self, batch: StoredBatch, member: LaneMember) -> bool:
+        """Take in one batch that was submitted; return whether it has ended."""
+        try:
+            remote = self._remote(batch, member.service)
+            return remote is not None and self._take(batch, member, remote)
+        except CallError as wrong:
+            if batch.handle is None or wrong.status != GONE:
+                raise
+        member.service.check()  # the address and the key are right, so the batch is gone
+        problem = f"The provider no longer has the batch {batch.handle}, or its results."
+        self._end(batch, member, CallError("timeout", problem), problem, perhaps_paid=True)
+        return True
 
     def _remote(self, batch: StoredBatch, service: BatchService) -> RemoteBatch | None:
         """Return the batch as the provider has it; None if that cannot be said yet."""
@@ -122,7 +145,8 @@ class Inbox:
             if remote.done and remote.done != batch.done:
                 set_batch(self.store, batch.id, done=min(remote.done, batch.requests))
             if self.late:
-                member.service.cancel(remote.handle)
+                with suppress(CallError):  # it ends by itself then
+                    member.service.cancel(remote.handle)
             return False
         for rows in self._groups(member.service.results(remote)):
             self._settle(batch, member, rows)
@@ -130,12 +154,30 @@ class Inbox:
         if remote.problem:
             text = f"The provider refused the batch: {remote.problem}"
             wrong = CallError("rate_limit" if remote.passes else "bad_request", text)
-        while rest := rest_of(self.store, batch.id, GROUP):
-            self._write(batch, [(_failed(one, wrong), None) for one in rest], [])
-        set_batch(
-            self.store, batch.id, state="ended", done=batch.requests, problem=remote.problem or None
-        )
+        self._end(batch, member, wrong, remote.problem)
         return True
+
+    def _end(
+        self,
+        batch: StoredBatch,
+        member: LaneMember,
+        wrong: CallError,
+        problem: str,
+        *,
+        perhaps_paid: bool = False,
+    ) -> None:
+        """End a batch: what it has not answered may go into the next one."""
+        result = CallResult(NOT_KNOWN, 0.0, None, wrong)
+        while rest := rest_of(self.store, batch.id, GROUP):
+            calls = [
+                call_row(
+                    self.kind, one.key, member.model, result, Amount(one.held_usd, one.held_tokens)
+                )
+                for one in rest
+                if perhaps_paid
+            ]
+            self._write(batch, [(_failed(one, wrong), None) for one in rest], calls)
+        set_batch(self.store, batch.id, state="ended", done=batch.requests, problem=problem or None)
 
     def _groups(self, rows: Iterator[ResultRow | None]) -> Iterator[dict[str, ResultRow]]:
         """Yield rows in groups of limited size; of several with one id, the first."""

@@ -6,8 +6,9 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable
 
+from pennyweight.engine.batches.pending import in_lane
 from pennyweight.engine.resume import key_of
-from pennyweight.errors import UsageError
+from pennyweight.errors import UsageError, unknown
 from pennyweight.store.shared_runs import put_up, ranges_of, shared_run
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.suite.plan import Attempt, SubjectPlan, count
@@ -25,11 +26,26 @@ def can_share(store: Store) -> bool:
 
 def plans_of(suite: LoadedSuite, subjects: Collection[str] = ()) -> dict[str, SubjectPlan]:
     """Return the plans of some subjects by name; of all of them if none is named."""
+    known = [subject.name for subject in suite.subjects]
+    for name in subjects:
+        if name not in known:
+            listed = f"The subjects of the run: {', '.join(map(clean, known))}."
+            raise UsageError(unknown("Subject", name, known, listed))
     return {
         subject.name: SubjectPlan(suite, subject)
         for subject in suite.subjects
         if not subjects or subject.name in subjects
     }
+
+
+def check_live(suite: LoadedSuite) -> None:
+    """Refuse to share a run with subjects that are called in batches: workers call live."""
+    for subject in suite.subjects:
+        if in_lane(subject, suite.limits):
+            raise UsageError(
+                f"{clean(subject.name)} is called in batches, and workers call live. Leave --on "
+                "out; 'limits: {lane: live}' in a subject calls it live."
+            )
 
 
 def put_up_plan(

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pennyweight import __version__
-from pennyweight.models.connection import proxy_for, trusted
+from pennyweight.models.connection import proxy_for, proxy_login, trusted
 from pennyweight.models.failure import CallError, malformed, too_large
 from pennyweight.models.keys import Key
 from pennyweight.models.reply_memory import MAX_BODY
@@ -95,7 +95,11 @@ class BatchClient:
             **self.headers,
             **headers,
         }
-        with closing(self._connection(url)) as connection:
+        proxy = proxy_for(at)
+        if proxy and at.scheme == "http":  # it gets the whole address
+            target = f"http://{at.netloc}{target}"
+            sent |= _login(proxy)
+        with closing(self._connection(at, proxy)) as connection:
             answer: http.client.HTTPResponse = self._guarded(
                 lambda: _exchange(connection, method, target, body, sent)
             )
@@ -104,19 +108,18 @@ class BatchClient:
                     raise self._refused(answer)
                 yield answer
 
-    def _connection(self, url: str) -> http.client.HTTPConnection:
-        at = urlsplit(url)
-        proxy = proxy_for(at)
+    def _connection(self, at: SplitResult, proxy: SplitResult | None) -> http.client.HTTPConnection:
         where = proxy or at
-        host, port = where.hostname or "", where.port
-        if where.scheme == "https" or at.scheme == "https":
-            secure = http.client.HTTPSConnection(
-                host, port, timeout=self.timeout, context=trusted()
-            )
-            if proxy:
-                secure.set_tunnel(at.hostname or "", at.port or 443)
-            return secure
-        return http.client.HTTPConnection(host, port, timeout=self.timeout)
+        host, port = where.hostname or "", where.port or (443 if where.scheme == "https" else 80)
+        if where.scheme == at.scheme == "http":
+            return http.client.HTTPConnection(host, port, timeout=self.timeout)
+        secure = http.client.HTTPSConnection(host, port, timeout=self.timeout, context=trusted())
+        if proxy and at.scheme == "https":
+            if proxy.scheme == "https":  # the tunnel would be asked for in the clear
+                text = f"Batches cannot go through the https:// proxy {host}. Name an http:// one."
+                raise CallError("connection", text, sent=False)
+            secure.set_tunnel(at.hostname or "", at.port or 443, _login(proxy))
+        return secure
 
     def _read(self, answer: http.client.HTTPResponse) -> bytes:
         received: bytes = self._guarded(lambda: answer.read(MAX_BODY + 1))
@@ -157,6 +160,11 @@ def _exchange(
     with suppress(BrokenPipeError, ConnectionResetError):
         connection.request(method, target, body, dict(headers))
     return connection.getresponse()
+
+
+def _login(proxy: SplitResult) -> dict[str, str]:
+    name, _, value = proxy_login(proxy).strip().partition(": ")
+    return {name: value} if name else {}
 
 
 def _headers(answer: http.client.HTTPResponse) -> dict[str, str]:

@@ -35,6 +35,8 @@ class _Server:
     """When it was chosen last, as a number of calls."""
     checking: asyncio.Task[None] | None = field(default=None, repr=False)
     """Waits until the server is healthy again; None while it is."""
+    has_left: bool = False
+    """Whether its name does not stand for it any more: it is closed when its calls have ended."""
 
 
 class ReplicatedModel(Model):
@@ -78,6 +80,8 @@ class ReplicatedModel(Model):
                     raise
             finally:
                 server.in_flight -= 1
+                if server.has_left and not server.in_flight:
+                    await server.model.close()
 
     def _choose(self, tried: set[str]) -> _Server:
         """Choose the least loaded healthy server; an ill one only if all are."""
@@ -87,7 +91,7 @@ class ReplicatedModel(Model):
         return chosen
 
     def _check(self, server: _Server) -> None:
-        if server.checking is None:
+        if server.checking is None and not server.has_left:
             server.checking = asyncio.create_task(self._healthy(server))
 
     async def _healthy(self, server: _Server) -> None:
@@ -109,9 +113,12 @@ class ReplicatedModel(Model):
         kept = [known.pop(url) if url in known else _Server(url, self._build(url)) for url in found]
         if kept:
             self._servers = kept
-            for server in known.values():  # its calls in flight end by themselves
+            for server in known.values():
+                server.has_left = True
                 if server.checking:
                     server.checking.cancel()
+                if not server.in_flight:
+                    await server.model.close()
 
     async def close(self) -> None:
         """Close the connections and end the health checks."""

@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 from sqlalchemy import bindparam, delete, func, select, update
 
+from pennyweight.errors import UsageError
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.store.bulk_insert import insert
 from pennyweight.store.connection import guarded
 from pennyweight.store.store import CALL_COLUMNS, Row, Store
 from pennyweight.store.tables import BATCH, CALL, RECORD, REQUEST
+from pennyweight.text.format import plural
 
 BatchState = Literal["preparing", "ready", "submitting", "out", "ended", "dropped"]
 RequestState = Literal["out", "answered", "failed", "refused", "told"]
@@ -90,6 +92,17 @@ def out_batches(store: Store, runs: Collection[str] | None = None) -> dict[str, 
             run: OutBatches(n, int(r or 0), int(d or 0))
             for run, n, r, d in connection.execute(query)
         }
+
+
+def check_collected(store: Store, run: str, *, abandon: bool) -> None:
+    """Refuse to go on while batches of a run are out, unless they are to be abandoned."""
+    out = None if abandon else out_batches(store, [run]).get(run)
+    if out:
+        raise UsageError(
+            f"Run {run} waits for {plural(out.requests, 'request')} in batches, and the provider "
+            f"charges for them. 'pennyweight collect {run}' fetches the replies; 'pennyweight rm "
+            f"{run} --yes' deletes the run without them."
+        )
 
 
 def first_submission(store: Store, run: str) -> float | None:
