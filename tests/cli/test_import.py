@@ -53,7 +53,7 @@ def test_score_says_what_differs(tmp_path: Path) -> None:
     assert done.code == 0
     notes = [line for line in done.err.splitlines() if line.startswith("Note")]
     assert notes == [
-        "Note: log.eval: not read, since they belong to no log: other.json.",
+        "Note: log.eval: other.json was not read, since it belongs to no log.",
         "Note: log.eval: Inspect AI reports samples 4; these records give 2.",
         "Note: log.eval: Inspect AI reports accuracy of match 0.75; these records give 1.",
     ]

@@ -36,6 +36,8 @@ def test_mistakes_are_told_before_anything_is_written(store, tmp_path):
         export(RUN, format="inspect", store=store)
     with pytest.raises(UsageError, match="--judgments"):
         export(RUN, tmp_path / "out", format="inspect", judgments=True, store=store)
+    with pytest.raises(UsageError, match="--as inspect writes a folder"):
+        export(RUN, tmp_path / "out.json", format="inspect", store=store)
     assert not (tmp_path / "out").exists()
 
 

@@ -44,3 +44,10 @@ def test_a_name_that_is_a_list_is_read_as_text(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps(run))
     (record,) = records(tmp_path / "run.json")
     assert record["task_id"] == '["a",1]'
+
+
+def test_a_suite_is_not_taken_for_records(tmp_path):
+    path = tmp_path / "suite.yaml"
+    path.write_text("name: sums\ntasks: tasks.jsonl\n")
+    with pytest.raises(InputError, match=r"this is a suite\. 'pennyweight run .*suite\.yaml' runs"):
+        file_sources(path)

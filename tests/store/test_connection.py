@@ -255,3 +255,11 @@ def test_a_lock_on_the_whole_store_ends_every_command(tmp_path, monkeypatch, wor
         done = CliRunner().invoke(cli, [*words, "--store", address], standalone_mode=False)
     assert isinstance(done.exception, StoreError)
     assert "locked" in str(done.exception)
+
+
+def test_a_file_that_is_no_database_holds_nothing_that_is_safe(tmp_path):
+    path = tmp_path / "junk.db"
+    path.write_text("This is a letter, and not a database. " * 9)
+    said = message("runs", "--store", str(path), code=StoreError.exit_code)
+    assert "file is not a database. Name another file with --store" in said
+    assert "safe" not in said

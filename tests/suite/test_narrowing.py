@@ -89,7 +89,7 @@ def test_models_take_the_place_of_subjects_and_listed_ones_keep_their_settings(n
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tasks": ["a3"]}, "Task 'a3' is not known. They are in"),
+        ({"tasks": ["a3"]}, "Task 'a3' is not known. The suite has: "),
         ({"tasks": ["z*"]}, r"Task 'z\*' is not known"),
         ({"subjects": ["our"]}, "Subject 'our' is not known. Did you mean 'ours'"),
         ({"tiers": ["T2"]}, "Tier 'T2' is not known"),

@@ -36,6 +36,7 @@ EXTRACTED = ("answer", "cot", "prob_correct")
 DECIDED = (*EXTRACTED, "correct", "passed", "impl_rate", "cost_usd")
 """Columns that other tools have no rules for, so that an export states them."""
 CONFIDENCE = 0.95
+_FILES = (".json", ".jsonl", ".csv", ".parquet", ".eval")
 
 
 def export(
@@ -146,6 +147,8 @@ def _write_as(
     if output is None:
         raise UsageError(f"--as {name} writes a folder: name it with -o FOLDER.")
     folder, run = Path(output), source.run
+    if folder.suffix in _FILES:
+        raise UsageError(f"-o {folder}: --as {name} writes a folder. Name it without an ending.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"-o {folder}: it exists already. Name a new folder, or delete it first.")
     rates = cache(partial(_pass_rates, source, where))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from pennyweight.sources.source import FileSource, Source
 
 LOG_SUFFIXES = frozenset((".eval", ".yaml", ".yml", ".xml", ".html", ".pb", ".binpb"))
 """Endings of logs, beside those of record files."""
+_YAML = (".yaml", ".yml")
+_SUITE = re.compile(r"^tasks\s*:", re.MULTILINE)
 
 
 def file_sources(path: str | Path, options: LogOptions = USUAL) -> list[Source]:
@@ -53,6 +56,8 @@ def _at_file(place: Path, origin: str, options: LogOptions) -> list[Source]:
     files = find_files([place])
     format_ = format_of(Peek.of(place)) if place.is_file() else None
     if format_ is None:
+        if place.suffix.lower() in _YAML and _SUITE.search(Peek.of(place).text):
+            raise InputError([f"{place}: this is a suite. 'pennyweight run {place}' runs it."])
         return [FileSource(file, origin) for file in files]
     if format_.read is None:
         raise InputError([refusal(format_, place)])

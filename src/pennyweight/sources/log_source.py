@@ -109,7 +109,12 @@ class LogSource(Source):
         told = list(log.notes)
         if self.unread:
             names = ", ".join(self.unread[:_LISTED]) + (" …" if len(self.unread) > _LISTED else "")
-            told.append(f"not read, since they belong to no log: {names}.")
+            why = (
+                "was not read, since it belongs"
+                if len(self.unread) == 1
+                else ("were not read, since they belong")
+            )
+            told.append(f"{names} {why} to no log.")
         whole = log.tally.of()
         if self.format.counts_errors and whole.errors and not self.log_options.scorer:
             both = whole.passed, whole.passed + whole.failed

@@ -246,6 +246,10 @@ class LockWait:
             record.info["wait"] = wait
 
 
+_NO_DATABASE = "file is not a database"
+"""What SQLite says of a file that something else wrote."""
+
+
 class guarded:  # noqa: N801
     """Turns the errors of a database into a StoreError with advice."""
 
@@ -257,10 +261,14 @@ class guarded:  # noqa: N801
 
     def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
         if isinstance(error, SQLAlchemyError | OverflowError | UnicodeError):
+            reason = _reason(error)
+            then = again(self.address)
+            advice = f"Everything committed is safe. Fix this, then continue with {then!r}."
+            if reason == _NO_DATABASE:
+                advice = "Name another file with --store, or move this one away."
             raise StoreError(
-                f"The store {shown(self.address)} cannot be used: {_reason(error)}.",
-                "Everything committed is safe. Fix this, then continue with "
-                f"{again(self.address)!r}.",
+                f"The store {shown(self.address)} cannot be used: {reason}.",
+                advice,
                 transient=_is_transient(error),
             ) from error
 

@@ -194,7 +194,8 @@ class Narrowing:
         tasks = suite.tasks
         if self.tasks:
             known = {task.id for task in tasks}
-            wanted = _matching("Task", self.tasks, known, f"They are in {suite.path}.")
+            some = ", ".join(sorted(known)[:_LISTED]) + (", …" if len(known) > _LISTED else "")
+            wanted = _matching("Task", self.tasks, known, f"The suite has: {some}.")
             tasks = tuple(task for task in tasks if task.id in wanted)
         if self.sample is not None:
             drawn = nsmallest(self.sample, (task.id for task in tasks), key=self._draw)
@@ -207,6 +208,7 @@ class Narrowing:
         return hashlib.blake2b(text, digest_size=16).digest()
 
 
+_LISTED = 5
 _LISTS = ("tasks", "subjects", "tiers", "models")
 
 
