@@ -4,7 +4,7 @@ import pytest
 
 import pennyweight
 from gates.samples import share
-from pennyweight.errors import InputError, UsageError
+from pennyweight.errors import InputError, PennyweightError, UsageError
 
 PAIRED = "gates: [{metric: pass_rate, no_worse_than: 5%}]"
 
@@ -49,3 +49,12 @@ def test_the_verdict_says_what_it_rests_on(policy, tmp_path):
     rows = write(tmp_path / "r.jsonl", [*share(3, 3), {"task_id": "x", "passed": "maybe"}])
     about = pennyweight.gate(rows, "value.yaml", skip_bad=True).evidence
     assert (about.run, about.left_out, about.tasks) == (None, 1, {"t0", "t1", "t2"})
+
+
+def test_a_policy_may_be_a_mapping():
+    rows = [{"task_id": n, "answer": "4", "target": "4"} for n in range(3)]
+    gates = [{"metric": "accuracy", "threshold": ">= 0.5", "on": "value"}]
+    verdict = pennyweight.gate(rows, {"gates": gates})
+    assert (verdict.verdict, verdict.gates[0].value) == ("pass", 1.0)
+    with pytest.raises(PennyweightError, match="accurcy"):
+        pennyweight.gate(rows, {"gates": [{**gates[0], "metric": "accurcy"}]})

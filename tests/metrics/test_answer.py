@@ -101,3 +101,29 @@ def test_the_interval_of_f1_is_about_that_of_a_bootstrap():
     drawn = [f1_score(target[i], answer[i], average="macro") for i in picks]
     low, high = np.quantile(drawn, (0.025, 0.975))
     assert (found.low, found.high) == (pytest.approx(low, abs=0.02), pytest.approx(high, abs=0.02))
+
+
+def test_labels_follow_the_match_rule():
+    target = ["Yes", "Yes", "No", "No", "No"]
+    answer = ["yes", "Yes", "No", "no", "Yes"]
+    rows = [
+        {"task_id": n, "answer": a, "target": t}
+        for n, (a, t) in enumerate(zip(answer, target, strict=True))
+    ]
+    names = {"precision": precision_score, "recall": recall_score, "f1": f1_score}
+    for positive in (None, "Yes", "No"):
+        options = {} if positive is None else {"positive": positive}
+        found = score(rows, match="text", metrics=list(names), **options).groups[0]
+        for name, sklearn in names.items():
+            asked = sorted(set(answer)) if name == "precision" else ["No", "Yes"]
+            over = asked if positive is None else [positive]
+            expected = sklearn(target, answer, labels=over, average="macro", zero_division=0)
+            assert found[name].value == pytest.approx(expected), (name, positive)
+            if positive is None:
+                assert found[name].low <= found[name].value <= found[name].high
+
+
+def test_a_wrong_answer_is_not_its_targets_label_even_if_it_reads_the_same():
+    rows = [{"task_id": n, "answer": "a+b", "target": "a+b"} for n in range(2)]
+    found = score(rows, match="regex", metrics=["accuracy", "precision", "recall", "f1"])
+    assert {value.value for value in found.groups[0].estimates.values()} == {0.0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.gates.baseline import Baseline, described, is_baseline, names
 from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.early_stopping import EarlyStopPlan
-from pennyweight.gates.loader import load_policies
+from pennyweight.gates.loader import load_policies, load_policy
 from pennyweight.gates.policy import Policy
 from pennyweight.gates.ratchet import RatchetResult, ratchet
 from pennyweight.gates.records import GateRecords, read_records
@@ -39,7 +40,7 @@ SAVED, RUN = "kept", "run"
 
 def gate(
     source: Given,
-    policy: str | Path | Policy | Sequence[str | Path],
+    policy: str | Path | Policy | Mapping[str, Any] | Sequence[str | Path],
     *,
     baseline: str | Baseline | RunSource | GateRecords | None = None,
     where: Mapping[str, str] | None = None,
@@ -53,7 +54,8 @@ def gate(
 ) -> Verdict:
     """Decide whether records are good enough: pass, fail or inconclusive.
 
-    `policy` names one file or several, which are joined. The records must be of one subject and
+    `policy` names one file or several, which are joined, or is a mapping of what a file would
+    contain. The records must be of one subject and
     one tier; `where` picks them. `baseline` names a file, a run, or a baseline that was set; its
     records are those of the same subject and tier unless `baseline_where` picks others. `version`
     chooses among progressive thresholds (default: that of the run). A run that was stopped early is
@@ -156,8 +158,13 @@ def keep(verdict: Verdict, store: str | Store | None = None) -> bool:
     return True
 
 
-def read_policy(policy: str | Path | Sequence[str | Path], version: str | None = None) -> Policy:
+def read_policy(
+    policy: str | Path | Mapping[str, Any] | Sequence[str | Path], version: str | None = None
+) -> Policy:
     """Read a policy, or several that are joined; `version` chooses progressive thresholds."""
+    if isinstance(policy, Mapping):
+        text = json.dumps(policy, indent=1, default=str)
+        return load_policy("policy", version, text)
     return load_policies([policy] if isinstance(policy, str | Path) else list(policy), version)
 
 

@@ -40,27 +40,33 @@ def answer(
 
 
 @measure(spec="Zeta Reason 1")
-def normalized_answer(answer: pl.Expr) -> pl.Expr:
+def normalized_answer(answer: pl.Expr, *, match_rule: MatchRule | None = None) -> pl.Expr:
     """The answer in its normalised form, in which it is compared with the target.
 
-    A list of one value is that value.
+    A list of one value is that value. With `match: text` it is the text as it is written.
 
     >>> evaluate(normalized_answer, answer=[" 1,000 ", "Yes", None])
     ['1000', 'yes', None]
     """
-    return normalize(single(answer))
+    return _compared(answer, match_rule)
 
 
 @measure(spec="Zeta Reason 1")
-def normalized_target(target: pl.Expr) -> pl.Expr:
+def normalized_target(target: pl.Expr, *, match_rule: MatchRule | None = None) -> pl.Expr:
     """The target in its normalised form, in which it is compared with the answer.
 
-    A list of one value is that value.
+    A list of one value is that value. With `match: text` it is the text as it is written.
 
     >>> evaluate(normalized_target, target=["1e3"])
     ['1000']
     """
-    return normalize(single(target))
+    return _compared(target, match_rule)
+
+
+def _compared(text: pl.Expr, rule: MatchRule | None) -> pl.Expr:
+    if rule is not None and rule.kind == "text":
+        return single(text).str.strip_chars()
+    return normalize(single(text))
 
 
 @measure(spec="Zeta Reason 2.1")
@@ -105,6 +111,8 @@ def correct(
 def label(normalized_answer: pl.Expr, normalized_target: pl.Expr, correct: pl.Expr) -> pl.Expr:
     """The answer as a label: its target if it is correct, however loosely, else its own text.
 
+    A wrong answer is never the label of its target: one of the same text is marked with ≠.
+
     >>> evaluate(label, answer=["(B)", "C"], target=["b", "b"], correct=[True, False],
     ...          matched_by=["choice", "choice"])
     ['b', 'c']
@@ -112,6 +120,8 @@ def label(normalized_answer: pl.Expr, normalized_target: pl.Expr, correct: pl.Ex
     return (
         pl.when(correct & normalized_target.is_not_null())
         .then(normalized_target)
+        .when(~correct & (normalized_answer == normalized_target))
+        .then(pl.concat_str(pl.lit("≠ "), normalized_answer))
         .otherwise(normalized_answer)
     )
 

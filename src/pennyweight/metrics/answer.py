@@ -93,8 +93,17 @@ def _asked(target: pl.Expr, answer: pl.Expr) -> pl.Expr:  # noqa: ARG001
 
 
 def _of_positive(hit: pl.Expr, label: pl.Expr, positive: str) -> pl.Expr:
-    normal = str(pl.select(normalize(pl.lit(str(positive)))).item())
-    return pl.when(label == normal).then(hit)
+    written, normal = _forms(positive)
+    same = label == normal
+    if written != normal:
+        same = pl.when((label == written).any()).then(label == written).otherwise(same)
+    return pl.when(same).then(hit)
+
+
+def _forms(positive: str) -> tuple[str, str]:
+    """Return a named label as it is written, as `match: text` compares it, and normalised."""
+    text = str(positive)
+    return text.strip(), str(pl.select(normalize(pl.lit(text))).item())
 
 
 def _macro(labels: Labels, target: pl.Expr, answer: pl.Expr, positive: str | None) -> pl.Expr:
@@ -205,16 +214,21 @@ def recall(normalized_target: pl.Expr, label: pl.Expr, *, positive: str | None =
     return _macro(_asked, normalized_target, label, positive)
 
 
-def _label_counts(columns: Sequence[pl.Series], label: str | None) -> dict[str, tuple[int, int]]:
-    """Return the hits of each label, and how often it is a target or an answer."""
+def _label_counts(
+    columns: Sequence[pl.Series], forms: tuple[str, ...] | None
+) -> dict[str, tuple[int, int]]:
+    """Return the hits of each label, and how often it is a target or an answer.
+
+    `forms` are those of one label: the first that occurs is counted.
+    """
     target, answer = columns
     right = target.filter((target == answer).fill_null(value=False))
     asked, answered, hits = (
         Counter(dict(one.drop_nulls().value_counts().iter_rows()))
         for one in (target, answer, right)
     )
-    labels = asked if label is None else [label]
-    return {n: (hits[n], asked[n] + answered[n]) for n in labels if asked[n] + answered[n]}
+    labels = asked if forms is None else [n for n in forms if asked[n] + answered[n]][:1]
+    return {n: (hits[n], asked[n] + answered[n]) for n in labels}
 
 
 def _labels(columns: Sequence[pl.Series]) -> list[pl.Series]:
@@ -223,17 +237,13 @@ def _labels(columns: Sequence[pl.Series]) -> list[pl.Series]:
     return [target, answer.set(target.is_null(), None)]
 
 
-def _positive(positive: str | None) -> str | None:
-    return None if positive is None else str(pl.select(normalize(pl.lit(str(positive)))).item())
-
-
 def _f1_terms(target: pl.Expr, answer: pl.Expr, *, positive: str | None = None) -> pl.Expr:
     """Return how far each record moves F1 away from its value."""
-    label = _positive(positive)
+    forms = None if positive is None else _forms(positive)
 
     def terms(columns: Sequence[pl.Series]) -> pl.Series:
         texts = _labels(columns)
-        counts = _label_counts(texts, label)
+        counts = _label_counts(texts, forms)
         size = texts[0].count() / max(1, len(counts))
         each = {n: 1 / both for n, (_, both) in counts.items()}
         lost = {n: -2 * hits / both**2 for n, (hits, both) in counts.items()}
@@ -265,7 +275,7 @@ def f1(normalized_target: pl.Expr, label: pl.Expr, *, positive: str | None = Non
     >>> evaluate(f1, target=["y", "n", "y"], answer=["y", "y", "n"], positive="y")
     0.5
     """
-    chosen = _positive(positive)
+    chosen = None if positive is None else _forms(positive)
 
     def value(columns: Sequence[pl.Series]) -> float | None:
         counts = _label_counts(_labels(columns), chosen)
