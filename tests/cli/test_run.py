@@ -156,7 +156,8 @@ def test_refusing_a_changed_suite_is_no_lesson_in_usage(folder: Path) -> None:
     run("s.yaml")
     write(answer="last_line", prompt="'{{ input }}!'")
     said = refused("run", "--resume")
-    assert "Nothing was changed. --yes continues without asking." in said
+    assert "was not resumed, because its suite or tasks changed." in " ".join(said.split())
+    assert "add --yes" in " ".join(said.split())
     assert "Usage:" not in said
 
 

@@ -62,6 +62,19 @@ def test_what_can_be_right_or_wrong_is_not_told(
     assert not [x for x in advice(suite(folder, tasks, more, subjects)) if UNDECIDED in x]
 
 
+def test_the_marker_is_not_told_where_a_command_decides(folder: Path) -> None:
+    agent, check = "[{command: [cat], sandbox: none}]", "verify: [['true']]"
+    plain, own = "[{input: a, target: x}]", "[{input: a, target: x, " + check + "}]"
+
+    def told(tasks: str, more: str, subjects: str = agent) -> bool:
+        return any("FINAL_ANSWER" in x for x in advice(suite(folder, tasks, more, subjects)))
+
+    assert told(plain, "")
+    assert not told(plain, f"{check}\n")
+    assert not told(own, "")
+    assert told(own, "match: exact\n")
+
+
 def test_only_what_answered_more_than_once_is_said_to_have_shared_the_machine(folder: Path) -> None:
     two = suite(folder, "[a, b]", subjects="[local/good, local/broken]")
     frames = [

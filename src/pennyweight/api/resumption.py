@@ -43,7 +43,10 @@ def resumed(
     _check_same(run, asked)
     suite = open_stored(run, by, trust=watch.trust, file=file, as_stored=as_stored, asked=asked)
     if not watch.approve(run, resume_plan(run, suite, store)):
-        raise UsageError("Nothing was changed. --yes continues without asking.")
+        raise UsageError(
+            f"Run {run.id} was not resumed, because its suite or tasks changed. To resume it with "
+            "the changes, add --yes."
+        )
     return run, suite
 
 

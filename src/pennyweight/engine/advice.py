@@ -48,7 +48,7 @@ def _uses_task(tier: Tier) -> bool:
 
 def _marker(suite: LoadedSuite) -> Iterator[str]:
     """Warn about tiers that never ask for the marker by which answers are found."""
-    tasks = [task for task in suite.tasks if task.target is not None][:SEARCHED_TASKS]
+    tasks = [task for task in _matched(suite) if task.target is not None][:SEARCHED_TASKS]
     if suite.answer.kind != "marker" or not tasks:
         return
     word = suite.answer.value.strip().rstrip(":").casefold()
@@ -64,6 +64,15 @@ def _marker(suite: LoadedSuite) -> Iterator[str]:
             f"{', '.join(silent)} asks for it: responses without it count as wrong. Ask for it in "
             "the prompt, or set another rule, such as 'answer: last_line'."
         )
+
+
+def _matched(suite: LoadedSuite) -> Sequence[Task]:
+    """Return the tasks whose replies are compared: not those of agents that a command verifies."""
+    if suite.states_rules or not all(subject.agent for subject in suite.subjects):
+        return suite.tasks
+    if any(tier.work and tier.work.verify for tier in suite.tiers):
+        return ()
+    return [task for task in suite.tasks if not (task.work and task.work.verify)]
 
 
 def _numbers(suite: LoadedSuite) -> Iterator[str]:

@@ -136,9 +136,9 @@ def _tasks(comparison: Comparison) -> Iterator[str]:
     if common and (same := common.solved_by_all + common.solved_by_none):
         rest = count(len(common.tasks) - same)
         yield (
-            f"Every side solves {count(common.solved_by_all)} of the "
-            f"{plural(len(common.tasks), 'common task')} in every attempt, and none solves "
-            f"{count(common.solved_by_none)}: {rest} can tell them apart."
+            f"Of the {plural(len(common.tasks), 'common task')}, every side always solves "
+            f"{count(common.solved_by_all)} and no side ever solves "
+            f"{count(common.solved_by_none)}. Only the other {rest} can tell the sides apart."
         )
 
 

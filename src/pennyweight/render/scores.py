@@ -121,7 +121,10 @@ def _markdown(scores: Scores, names: Sequence[str], more: Sequence[str]) -> str:
 
 
 EXPLAINED = "'pennyweight metrics NAME' explains a number."
-UNEVEN = "Tasks have unequal numbers of attempts: means weigh attempts, --weight tasks tasks."
+UNEVEN = (
+    "Tasks have unequal numbers of attempts, and each attempt counts the same. With --weight "
+    "tasks, each task does."
+)
 
 
 def repeats_of(scores: Scores, names: Sequence[str]) -> list[str]:
