@@ -177,6 +177,8 @@ def work(state, batch):
             kept = [text for one in kept for text in (one, one)]
         if order == "foreign":
             kept = [*(one.replace(b'"pw_', b'"xx_') for one in kept), *kept]
+        if order == "odd_id":
+            kept = [*(one.replace(b'"pw_', b'"\\u0000\\ud800') for one in kept), *kept]
         if order == "junk":
             wrong = [
                 b"[1, 2]\n",

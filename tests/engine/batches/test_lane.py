@@ -9,9 +9,9 @@ import pytest
 import pennyweight
 from batch_serving import DIALECTS, batch_server, batch_suite
 from pennyweight.api.lanes.collect import collect
-from pennyweight.engine.batches import inbox, lane
+from pennyweight.engine.batches import inbox, lane, outbox
 from pennyweight.engine.batches.inbox import LaneMember
-from pennyweight.engine.batches.outbox import Outbox, wanted_request
+from pennyweight.engine.batches.outbox import Outbox, released, wanted_request
 from pennyweight.engine.budget import Amount
 from pennyweight.errors import InputError, UsageError
 from pennyweight.models.batch import openai
@@ -21,7 +21,14 @@ from pennyweight.models.model import Message, Request, Settings
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
 from pennyweight.record import AttemptKey
-from pennyweight.store.lanes.batches import batches_of, out_batches, request_states, set_batch
+from pennyweight.store.lanes.batches import (
+    batches_of,
+    begin_submission,
+    drop_batch,
+    out_batches,
+    request_states,
+    set_batch,
+)
 from pennyweight.store.store import Store
 from pennyweight.suite.values import Subject
 
@@ -83,7 +90,7 @@ def test_live_calls_say_so(server, store, tmp_path):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("order", ["reversed", "doubled", "foreign", "junk"])
+@pytest.mark.parametrize("order", ["reversed", "doubled", "foreign", "odd_id", "junk"])
 def test_results_in_any_shape(dialect, order, server, store, tmp_path):
     server.control(order=order)
     pennyweight.run(batch_suite(tmp_path, server, dialect, tasks=9), store=store)
@@ -192,6 +199,24 @@ def test_a_batch_that_the_provider_lost_keeps_no_other(server, store, tmp_path, 
     spent = store.spent(run.id)
     assert (spent["calls"], spent["unpriced"]) == (14, 4)  # the lost ones may have been paid for
     assert spent["held_usd"] > 0
+
+
+def test_a_batch_that_another_process_dropped_is_not_submitted(
+    server, store, tmp_path, monkeypatch
+):
+    def late(at, batch, when):
+        (found,) = batches_of(at, batch.rsplit("-", 1)[0])
+        for _ in range(2):  # what it holds is released once
+            drop_batch(at, found, [released(found)])
+        return begin_submission(at, batch, when)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(outbox, "begin_submission", late)
+        run = pennyweight.run(batch_suite(tmp_path, server, tasks=3), store=store)
+    assert server.submissions() == []
+    assert store.spent(run.id)["held_usd"] is None
+    pennyweight.resume(run.id, store=store)
+    assert server.submissions() == [3]
 
 
 def test_a_batch_that_cannot_be_read_now_keeps_no_other(server, store, tmp_path, monkeypatch):

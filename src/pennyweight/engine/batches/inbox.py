@@ -123,7 +123,7 @@ class Inbox:
             if remote.created is not None and remote.created < batch.at - CLOCKS:
                 break
             mine = remote.name == batch.id
-            if remote.name is None and remote.handle not in known:
+            if not remote.name and remote.handle not in known:
                 same = remote.requests in {None, batch.requests}
                 unsure |= same and not remote.has_ended
                 mine = same and remote.has_ended and self._is_ours(batch, service, remote)
@@ -184,7 +184,7 @@ class Inbox:
         group: dict[str, ResultRow] = {}
         size = 0
         for row in rows:
-            if row is None:
+            if row is None or not (row.id.isascii() and row.id.isprintable()):
                 self.unread += 1
                 continue
             group.setdefault(row.id, row)

@@ -18,6 +18,7 @@ from pennyweight.store.lanes.batches import (
     StoredBatch,
     add_batch,
     add_requests,
+    begin_submission,
     drop_batch,
     set_batch,
 )
@@ -134,8 +135,9 @@ class Outbox:
         one.batch = replace(batch, state="ready")
 
         def submitting() -> None:
+            if not begin_submission(store, batch.id, time.time()):
+                raise CallError("bad_request", "Another process continued this run.")
             one.batch = replace(one.batch, state="submitting")
-            set_batch(store, batch.id, state="submitting", at=time.time())
 
         try:
             remote = one.service.submit(one.file, one.length, batch.id, one.path, submitting)

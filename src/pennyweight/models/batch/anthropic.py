@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 from pennyweight.models.batch.client import BatchClient, pieces
 from pennyweight.models.batch.dialect import BatchSize, RemoteBatch, ResultRow, Upload
@@ -49,7 +50,7 @@ def submit(client: BatchClient, upload: Upload, submitting: Callable[[], None]) 
 
 def read(client: BatchClient, handle: str) -> RemoteBatch:
     """Read the state of a batch."""
-    return _batch(client.json("GET", f"{_PATH}/{handle}"))
+    return _batch(client.json("GET", f"{_PATH}/{quote(handle, safe='')}"))
 
 
 def listed(client: BatchClient) -> Iterator[RemoteBatch]:
@@ -66,7 +67,7 @@ def listed(client: BatchClient) -> Iterator[RemoteBatch]:
 
 def cancel(client: BatchClient, handle: str) -> None:
     """Ask the provider to stop a batch."""
-    client.json("POST", f"{_PATH}/{handle}/cancel", {})
+    client.json("POST", f"{_PATH}/{quote(handle, safe='')}/cancel", {})
 
 
 def row(value: Any) -> ResultRow:
@@ -96,7 +97,7 @@ def _batch(value: dict[str, Any]) -> RemoteBatch:
         None,
         sum(numbers.values()) if numbers else None,
         sum(numbers.values()) - numbers.get("processing", 0) if numbers else None,
-        (f"{_PATH}/{handle}/results",) if ended and not gone else (),
+        (f"{_PATH}/{quote(handle, safe='')}/results",) if ended and not gone else (),
         "The provider has archived the batch, so its results are gone." if gone else "",
         created=_moment(value.get("created_at")),
     )

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
+from urllib.parse import quote
 
 from pennyweight.models.batch.client import BatchClient, pieces
 from pennyweight.models.batch.dialect import BatchSize, RemoteBatch, ResultRow, Upload
@@ -61,7 +62,7 @@ def submit(client: BatchClient, upload: Upload, submitting: Callable[[], None]) 
 
 def read(client: BatchClient, handle: str) -> RemoteBatch:
     """Read the state of a batch."""
-    return _batch(client.json("GET", f"/batches/{handle}"))
+    return _batch(client.json("GET", f"/batches/{quote(handle, safe='')}"))
 
 
 def listed(client: BatchClient) -> Iterator[RemoteBatch]:
@@ -78,7 +79,7 @@ def listed(client: BatchClient) -> Iterator[RemoteBatch]:
 
 def cancel(client: BatchClient, handle: str) -> None:
     """Ask the provider to stop a batch."""
-    client.json("POST", f"/batches/{handle}/cancel", {})
+    client.json("POST", f"/batches/{quote(handle, safe='')}/cancel", {})
 
 
 def row(value: Any) -> ResultRow:

@@ -134,12 +134,20 @@ def set_batch(store: Store, batch: str, calls: Sequence[Row] = (), **values: Any
         insert(connection, CALL, CALL_COLUMNS, calls)
 
 
-def drop_batch(store: Store, batch: StoredBatch, calls: Sequence[Row] = ()) -> None:
-    """Forget a batch that was never submitted; its requests may go into another one."""
+def begin_submission(store: Store, batch: str, at: float) -> bool:
+    """Mark a batch as being submitted; false if another process has dropped it."""
+    ready = update(BATCH).where(BATCH.c.id == batch, BATCH.c.state == "ready")
     with guarded(store.address), store.engine.begin() as connection:
-        connection.execute(delete(REQUEST).where(REQUEST.c.batch == batch.id))
-        connection.execute(update(BATCH).where(BATCH.c.id == batch.id).values(state="dropped"))
-        insert(connection, CALL, CALL_COLUMNS, calls)
+        return bool(connection.execute(ready.values(state="submitting", at=at)).rowcount)
+
+
+def drop_batch(store: Store, batch: StoredBatch, calls: Sequence[Row] = ()) -> None:
+    """Forget a batch that was never submitted, once; its requests may go into another one."""
+    known = update(BATCH).where(BATCH.c.id == batch.id, BATCH.c.state.in_(UNDER_WAY))
+    with guarded(store.address), store.engine.begin() as connection:
+        if connection.execute(known.values(state="dropped")).rowcount:
+            connection.execute(delete(REQUEST).where(REQUEST.c.batch == batch.id))
+            insert(connection, CALL, CALL_COLUMNS, calls)
 
 
 def request_states(store: Store, run: str) -> dict[str, tuple[RequestState, int]]:
