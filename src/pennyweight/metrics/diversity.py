@@ -96,7 +96,20 @@ def _repeated(answer_class: pl.Expr, value: pl.Expr) -> pl.Expr:
     return pl.when((answer_class.len() > 1) & (answer_class.count() > 0)).then(value)
 
 
-_MEAN_OVER_TASKS = Linearised(lambda values: values, text="t for a mean over tasks")
+def _unseen(values: pl.Expr) -> pl.Expr:
+    """Return what tasks that agree may hide: 3.7 of n tasks (97.5 %), split evenly.
+
+    It counts only if no task varies; otherwise the error shows how much tasks differ.
+    """
+    hidden = (3.7 / values.count()).clip(upper_bound=1.0) * math.log(2)
+    return pl.when(values.max() > values.min()).then(0.0).otherwise(hidden)
+
+
+_MEAN_OVER_TASKS = Linearised(
+    lambda values: values,
+    bias=_unseen,
+    text="t for a mean over tasks; if all agree, the upper end allows for unseen disagreement",
+)
 
 
 @metric(
@@ -113,7 +126,8 @@ def task_sce_mean(answer_class: pl.Expr) -> pl.Expr:
     """Mean entropy of the answers to one task over its attempts; 0 if repeats always agree.
 
     Answers that the suite's matching takes for the same are one class; a missing answer is one more
-    class. Tasks with one attempt are left out.
+    class. Tasks with one attempt are left out. If all repeats agree, the upper end of the interval
+    is above 0: a few tasks cannot rule out that others disagree.
 
     >>> tasks, answers = ["a", "a", "b", "b"], ["4", "4.0", "4", "5"]
     >>> round(evaluate(task_sce_mean, task_id=tasks, answer=answers), 4)

@@ -18,6 +18,7 @@ from pennyweight.api.pages.run_list import StoredRun, state_mark
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.render.transcript import record as record_texts
 from pennyweight.render.transcript import trajectory
+from pennyweight.render.transcript.code import new_page
 from pennyweight.render.transcript.steps import with_wrong_steps
 from pennyweight.web.addresses import (
     PAGE_SIZE,
@@ -215,6 +216,7 @@ def record(request: Request, site: Site) -> Shown:
     pieces = record_texts.marked_reply(reply, answer, detail.rule, detail.evidence_spans)
     thoughts = record_texts.with_corrections(with_wrong_steps([(thought or "", "")]))
     steps = trajectory.trajectory(row)
+    new_page()
     return "record.html", {
         "run": run,
         "row": row,
@@ -254,6 +256,7 @@ def step(request: Request, site: Site) -> Shown:
     number = whole_number(asked)
     if not 1 <= number <= len(steps):
         raise NotFoundError("There is no such step in this record.")
+    new_page()
     return "record_step.html", {
         "run": run,
         "row": row,

@@ -17,6 +17,7 @@ from pennyweight.errors import UsageError
 from pennyweight.render.page.people import people_lines
 from pennyweight.render.transcript import record as record_texts
 from pennyweight.render.transcript import trajectory
+from pennyweight.render.transcript.code import new_page
 from pennyweight.web import forms
 from pennyweight.web.addresses import read_key, run_url, whole_number, write_key
 from pennyweight.web.rest import ERRORS, Here, RunId
@@ -134,6 +135,7 @@ def _record(query: Any, site: Site, state: Any, choice: QueueChoice) -> dict[str
     row, reply = detail.row, detail.row["response"] or ""
     pieces = [(reply[: record_texts.MAX_SHOWN_CHARACTERS], "")]
     steps = trajectory.trajectory(row)
+    new_page()
     return values | {
         "row": row,
         "key": write_key(row),

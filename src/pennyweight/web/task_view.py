@@ -19,6 +19,7 @@ from pennyweight.api.pages.task_attempts import (
     task_attempts,
 )
 from pennyweight.errors import NotFoundError
+from pennyweight.render.transcript.code import new_page
 from pennyweight.render.transcript.record import prompt_turns
 from pennyweight.render.transcript.replies import reply_parts
 from pennyweight.web.addresses import is_storable, read_key, run_url, write_key
@@ -143,6 +144,7 @@ def task(request: Request, site: Site) -> Shown:
     letters = {
         write_key(one): letter_of(reply.number) for reply in found.replies for one in reply.attempts
     }
+    new_page()
     return "task.html", {
         "run": run,
         "row": row,

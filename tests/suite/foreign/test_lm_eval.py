@@ -110,3 +110,14 @@ def test_what_cannot_be_converted_is_refused(text: str, why: str, tmp_path: Path
     with pytest.raises(InputError, match=why):
         init_from(tmp_path / "t.yaml", tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_broken_data_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data.json").write_text('[{"q": "1+1"')
+    task = tmp_path / "sums.yaml"
+    task.write_text(
+        "task: sums\ndataset_path: json\ndataset_kwargs: {data_files: {test: data.json}}\n"
+        "test_split: test\noutput_type: generate_until\ndoc_to_text: '{{q}}'\ndoc_to_target: '2'\n"
+    )
+    with pytest.raises(InputError, match=r"data\.json.*not valid JSON"):
+        init_from(task, tmp_path / "made")

@@ -151,3 +151,16 @@ def test_what_is_no_suite_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no prompt can be carried over"):
         init_from(tmp_path / "y.yaml", tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_not_of_two_conditions_is_not_both(tmp_path: Path) -> None:
+    config = tmp_path / "promptfooconfig.yaml"
+    code = "output.includes('a') && output.includes('b')"
+    config.write_text(
+        "prompts: ['{{q}}']\nproviders: [openai:gpt-4.1-mini]\n"
+        f'tests: [{{vars: {{q: x}}, assert: [{{type: not-javascript, value: "{code}"}}]}}]\n'
+    )
+    init_from(config, tmp_path / "made")
+    made = "".join(p.read_text() for p in sorted((tmp_path / "made").rglob("*.yaml")))
+    assert "not_at_least" in made
+    assert "not_contains" not in made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,17 @@ from pennyweight.render.transcript.folds import Block, lines_of
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-MAX_CHARACTERS, MAX_LINE = 12_000, 1_000
-"""Larger code, or code with longer lines, is not coloured: lexers may take long for it."""
+MAX_CHARACTERS, MAX_COLOURED_LINE, MAX_BLANK = 2_000, 200, 0.6
+"""Larger code, code with longer lines and code that is mostly blank is not coloured.
+
+The patterns of lexers may take a time that grows with the square of the length, or worse.
+"""
+MAX_LINE = 1_000
+"""Longer lines are split where they are folded."""
+PAGE_CHARACTERS = 20_000
+"""Characters of code on one page that are coloured."""
+_left: ContextVar[int | None] = ContextVar("left_to_colour", default=None)
+_GAP = re.compile(r"\s{80}")
 _NAMES = re.compile(r"[a-z0-9+#_.-]{1,24}")
 _KINDS = {
     "Keyword": "kw", "Comment": "co", "Literal.String": "st", "Literal.Number": "nu",
@@ -24,13 +34,12 @@ _KINDS = {
     "Generic.Heading": "co", "Generic.Subheading": "co",
 }  # fmt: skip
 _LANGUAGES = frozenset((
-    "bash", "sh", "shell", "console", "c", "cpp", "c++", "csharp", "c#", "css", "diff", "docker",
-    "dockerfile", "go", "haskell", "html", "ini", "java", "javascript", "js", "json", "jsonc",
-    "jsx", "julia", "kotlin", "latex", "tex", "lua", "make", "makefile", "markdown", "md",
-    "matlab", "perl", "php", "powershell", "py", "python", "python3", "pycon", "r", "ruby",
-    "rust", "rs", "scala", "sql", "swift", "toml", "ts", "tsx", "typescript", "xml", "yaml",
-    "yml", "zsh",
+    "bash", "sh", "shell", "console", "css", "diff", "docker", "dockerfile", "go", "haskell",
+    "html", "ini", "javascript", "js", "json", "jsx", "julia", "kotlin", "latex", "tex", "lua",
+    "perl", "php", "powershell", "py", "python", "python3", "ruby", "rust", "rs", "sql", "swift",
+    "toml", "ts", "typescript", "xml", "yaml", "yml", "zsh",
 ))  # fmt: skip
+"""Lexers that hostile code of the largest size keeps busy for less than 0.1 s."""
 
 
 def code_blocks(text: str, language: str = "") -> list[Block]:
@@ -50,22 +59,35 @@ def code_blocks(text: str, language: str = "") -> list[Block]:
     return blocks
 
 
+def new_page() -> None:
+    """Begin a page: of all code on it, at most `PAGE_CHARACTERS` are coloured."""
+    _left.set(PAGE_CHARACTERS)
+
+
 def _coloured(text: str, name: str) -> list[Markup] | None:
     """Return the lines of code in colours; None where it has none."""
-    lines = text.split("\n")
-    if len(text) > MAX_CHARACTERS or any(len(line) > MAX_LINE for line in lines):
-        return None
     if name == "diff":
-        return [_diff_line(line) for line in lines]
-    lexer = _lexer(name) if name in _LANGUAGES else None
+        return [_diff_line(line) for line in text.split("\n")]
+    left = _left.get()
+    within = left is None or len(text) <= left
+    lexer = _lexer(name) if name in _LANGUAGES and within and is_plain(text) else None
     if lexer is None:
         return None
+    _left.set(None if left is None else left - len(text))
     found = [Markup("")]
     for kind, piece in lexer.get_tokens(text):
         first, *more = piece.split("\n")
         found[-1] += _token(kind, first)
         found += [_token(kind, line) for line in more]
     return found
+
+
+def is_plain(text: str) -> bool:
+    """Whether code is small and has no shape that takes a lexer long."""
+    long = len(text) > MAX_CHARACTERS or max(map(len, text.split("\n"))) > MAX_COLOURED_LINE
+    if long or _GAP.search(text):
+        return False
+    return sum(map(str.isspace, text)) <= MAX_BLANK * len(text)
 
 
 @lru_cache(64)

