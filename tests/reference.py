@@ -625,7 +625,7 @@ def _smooth(rows: list[Record]) -> float | None:
                     total += gap * np.exp(-0.5 * ((at - mirrored) / width) ** 2)
         return float(np.abs(total).sum() / (width * math.sqrt(2 * math.pi) * cells))
 
-    low, high = 1 / cells, 1.0
+    low, high = 2 / cells, 1.0
     for _ in range(12):
         middle = (low + high) / 2
         low, high = (middle, high) if smoothed(middle) > middle else (low, middle)

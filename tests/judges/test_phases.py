@@ -124,7 +124,7 @@ def test_such_a_run_can_be_judged_by_the_default_rubric_later(write):
 def test_the_page_asks_judges_as_the_command_does(write):
     folder = write(", rubric: {categories: {whole: {items: [It is good.]}}}")
     text = (folder / "suite.yaml").read_text()
-    order = {"store": "store.db", "path": "suite.yaml", "text": text}
+    order = {"store": "store.db", "path": "suite.yaml", "text": text, "options": {}}
     done = subprocess.run(
         [sys.executable, "-m", "pennyweight.web.worker"],
         cwd=folder, input=json.dumps(order), capture_output=True, text=True, check=False,
@@ -142,7 +142,7 @@ def test_the_page_is_told_the_run_whatever_the_suites_code_prints(write):
     path = folder / "agent.py"
     path.write_text(f"print('loaded')\n{path.read_text()}\nprint('x' * 1_000_000, flush=True)\n")
     text = (folder / "suite.yaml").read_text()
-    order = {"store": "store.db", "path": "suite.yaml", "text": text}
+    order = {"store": "store.db", "path": "suite.yaml", "text": text, "options": {}}
     done = subprocess.run(
         [sys.executable, "-m", "pennyweight.web.worker"],
         cwd=folder, input=json.dumps(order), capture_output=True, text=True, check=False,

@@ -94,7 +94,8 @@ def _estimate(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Est
     """Estimate metrics; those that need a column without any value are null at once."""
     rows = grouped.rows
     needed = {name for metric in metrics for name in metric.needs}
-    empty = {name for name in needed if rows[name].null_count() == rows.height}
+    known = needed & set(rows.columns)
+    empty = {name for name in known if rows[name].null_count() == rows.height}
     absent = [m for m in metrics if not empty.isdisjoint(m.needs)]
     return _nulls(grouped, absent) | _estimate_known(
         grouped, [m for m in metrics if empty.isdisjoint(m.needs)]
@@ -157,6 +158,8 @@ def _over_tasks(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[E
 
     Those that draw k attempts count the attempts that passed or did not; agreement counts all.
     """
+    if not metrics:
+        return {}
     attempts = Attempts.of(grouped)
     drawing = [m for m in metrics if "k" in m.options]
     others = [m for m in metrics if "k" not in m.options]

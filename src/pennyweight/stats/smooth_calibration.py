@@ -19,6 +19,8 @@ from pennyweight.stats.resample import BLOCKS, CLUSTER, Ends, Sample, drawn_weig
 Cells = NDArray[np.int64]
 
 CELLS = 1_000
+NARROWEST = 2 / CELLS
+"""The smallest width of the kernel: the cells do not show a narrower one as it is."""
 DRAWS = 100
 CHANCES = 20
 """How often outcomes are drawn that are as likely as stated."""
@@ -50,7 +52,7 @@ def _of_residuals(residuals: Floats) -> Floats:
         found: Floats = np.abs(left).sum(axis=1) / 2
         return found
 
-    low, high = np.full(len(both), 1 / CELLS), np.ones(len(both))
+    low, high = np.full(len(both), NARROWEST), np.ones(len(both))
     for _ in range(12):
         middle = (low + high) / 2
         wider = smoothed(middle) > middle
