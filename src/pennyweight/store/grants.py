@@ -28,6 +28,10 @@ class Granted:
     """What the ledger has, and holds, for all of them now."""
 
 
+PORTIONS = 64
+"""A worker gets at most this part of what is left at once: a killed one leaves no more unspent."""
+
+
 def grant(
     store: Store,
     run_id: str,
@@ -54,7 +58,7 @@ def grant(
             if limit is not None:
                 room = limit - (spent[i] + reserved[i] - held[i] + keep[i])
                 enough = enough and room + 1e-12 >= need
-                give[i] = max(need, min(like, room))
+                give[i] = max(need, min(like, room / PORTIONS))
         new = [keep[i] + give[i] for i in (0, 1)] if enough else [*bare]
         new[1] = float(round(new[1]))
         usd, tokens = new[0] - held[0], round(new[1] - held[1])

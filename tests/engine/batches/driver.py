@@ -13,8 +13,8 @@ from pennyweight.engine.batches import inbox, outbox
 STEPS = {
     "prepared": ("outbox", "add_requests", None, "after"),
     "ready": ("outbox", "set_batch", "ready", "after"),
-    "uploaded": ("outbox", "set_batch", "submitting", "before"),
-    "submitting": ("outbox", "set_batch", "submitting", "after"),
+    "uploaded": ("outbox", "begin_submission", None, "before"),
+    "submitting": ("outbox", "begin_submission", None, "after"),
     "submitted": ("outbox", "set_batch", "out", "before"),
     "handle": ("outbox", "set_batch", "out", "after"),
     "results begin": ("inbox", "settle_requests", None, "before"),
