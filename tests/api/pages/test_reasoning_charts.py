@@ -8,6 +8,7 @@ from pennyweight.api.pages.digest import digest
 from pennyweight.api.pages.reasoning_charts import confidence_sources
 from pennyweight.api.sources import resolve
 from pennyweight.render.charts.catalogue import charts
+from pennyweight.render.charts.reasoning import thinking as draw_thinking
 
 
 def rows() -> list[dict]:
@@ -61,3 +62,13 @@ def test_nothing_is_drawn_where_records_do_not_have_it() -> None:
 @pytest.mark.parametrize("columns", [{}, {"correct": [True]}])
 def test_frames_without_the_columns_have_no_sources(columns: dict) -> None:
     assert confidence_sources(pl.LazyFrame(columns)) is None
+
+
+def test_what_thinking_buys_has_a_line_for_each_subject():
+    rows = [
+        {"name": f"{subject} · {tier}", "filter": {"subject": subject, "tier": tier},
+         "value": 0.5, "low": None, "high": None, "tokens": tokens}
+        for subject in ("large", "small") for tier, tokens in (("low", 10.0), ("high", 90.0))
+    ]  # fmt: skip
+    drawn = draw_thinking({"metric": "accuracy", "rows": rows}, lambda _: None).svg
+    assert drawn.count('class="trend"') == 2

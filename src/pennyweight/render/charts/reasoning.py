@@ -26,9 +26,12 @@ def thinking(data: Mapping[str, Any], link: Link) -> Chart:
     unit = unit_of(data["metric"])
     drawing.y_axis(y, partial(tick, unit=unit), data["metric"].replace("_", " "))
     places = [(x(row["tokens"]), y(row["value"])) for row in rows]
-    drawing.path(places, "trend")
+    for subject in dict.fromkeys(row["filter"].get("subject") for row in rows):
+        own = zip(rows, places, strict=True)
+        drawing.path([p for r, p in own if r["filter"].get("subject") == subject], "trend")
     brief = svg.short_names([row["name"] for row in rows], 24)
-    labels = svg.Places(drawing, [(a - 6, b - 6, a + 6, b + 6) for a, b in places])
+    axis = (0.0, 0.0, float(drawing.left), float(drawing.base))
+    labels = svg.Places(drawing, [axis, *((a - 6, b - 6, a + 6, b + 6) for a, b in places)])
     for index, (row, place) in enumerate(zip(rows, places, strict=True), 1):
         if None not in (row["low"], row["high"]):
             drawing.line(place[0], y(row["low"]), place[0], y(row["high"]), "whisker")
@@ -43,7 +46,7 @@ def thinking(data: Mapping[str, Any], link: Link) -> Chart:
     drawing.x_axis(x, tick, "mean output tokens, thinking included")
     table = [("name", "completion_tokens_mean", "cost_usd_mean", data["metric"])]
     table += [(row["name"], row["tokens"], row.get("cost"), row["value"]) for row in rows]
-    note = "Each side by its output tokens; hover for the dollars. A flat line buys nothing."
+    note = "Each side by its output tokens, a line for each subject. A flat line buys nothing."
     return drawing.chart("thinking", note + svg.legend(brief), table, ("", "", DOLLARS, unit))
 
 
