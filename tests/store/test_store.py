@@ -142,8 +142,9 @@ def test_a_removed_run_leaves_nothing_in_any_table_and_others_stay(store):
     with store.engine.begin() as connection:
         for table, owner in tables.items():
             for number, name in enumerate([RUN, "other"]):
-                values = {c.name: samples[c.type.python_type] for c in table.c}
-                values |= {"id": number} if "id" in table.c else {}
+                kinds = {c.name: c.type.python_type for c in table.c}
+                values = {n: samples[kind] for n, kind in kinds.items() if kind in samples}
+                values |= {n: number for n in ("id", "place") if n in table.c}
                 connection.execute(table.insert().values(values | {owner.name: name}))
     store.remove(RUN)
     with store.engine.connect() as connection:

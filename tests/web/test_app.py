@@ -50,7 +50,7 @@ def test_a_page_is_forgotten_once_it_is_sent(filled, path):
     """What goes in circles keeps a whole page in memory until the collector looks."""
     folder, run = filled
     store = Store(str(folder / ".pennyweight" / "pennyweight.db"))
-    app = make_app(store).app
+    app = make_app(store).app.app
     shows = {route.path: route.endpoint for route in pages()}
 
     def ask(path):

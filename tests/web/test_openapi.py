@@ -15,8 +15,11 @@ CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,"
     "response_schema_conformance"
 )
-NEVER = {"POST /api/runs", "POST /api/uploads", "POST /api/runs/{run}/stop"}
-"""What nothing is found for: no run is begun here, none is under way, and no file fits."""
+NEVER = {
+    "POST /api/runs", "POST /api/uploads", "POST /api/runs/{run}/stop",
+    "POST /api/runs/{run}/answers",
+}  # fmt: skip
+"""What nothing is found for: no run is begun or under way, no file fits, no person is asked."""
 
 
 def config(run, suite, policy):

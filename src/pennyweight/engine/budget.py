@@ -235,6 +235,11 @@ class Budget:
         if used.tokens is not None:
             self.tokens += used.tokens
             self.held_tokens -= reservation.tokens
+        if self.grants:  # it is held until the ledger has it
+            usd = max(0.0, (used.usd or 0.0) - reservation.usd)
+            tokens = max(0, (used.tokens or 0) - reservation.tokens)
+            reservation.usd, reservation.tokens = reservation.usd + usd, reservation.tokens + tokens
+            self.grants.grow(usd, tokens)
         if self.is_limited:
             self._learn(reservation.payer, used)
         self._settled.set()

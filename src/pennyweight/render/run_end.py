@@ -82,7 +82,7 @@ def waiting_line(out: OutBatches, pause: float) -> str:
     """Write what is out in batches, and when it is asked for again.
 
     >>> waiting_line(OutBatches(2, 1_500, 700), 30)
-    '2 batches out: 700 of 1,500 requests done. Next check in 30 s.'
+    '2 batches out: 700 of 1,500 requests done. Next check in 30.0 s.'
     """
     batches = plural(out.batches, "batch", "batches")
     done = f"{count(out.done)} of {plural(out.requests, 'request')} done"

@@ -61,7 +61,7 @@ def around(values: Iterable[float], *, share: bool) -> tuple[float, float]:
     """Return the ends of an axis that shows what values cover; a share stays within 0 and 1.
 
     >>> around([0.62, 0.83], share=True), around([0.01, 0.99], share=True)
-    ((0.6, 0.85), (0.0, 1.0))
+    ((0.6, 0.9), (0.0, 1.0))
     """
     known = list(values)
     low, high = min(known), max(known)
