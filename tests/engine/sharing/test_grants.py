@@ -48,7 +48,7 @@ def test_what_a_dead_worker_holds_is_not_waited_for(store_address):
     async def check(store):
         put_up(store, "r", "plan", {"a": 10})
         ids = [join(store, "r") for _ in range(3)]
-        first, second, third = (Grants(store, "r", id_, Limits(usd=2.5)) for id_ in ids)
+        first, second, third = (Grants(store, "r", id_, Limits(usd=1.5)) for id_ in ids)
         assert [await asked(first), await asked(second)] == [GrantAnswer.GRANTED, GrantAnswer.LATER]
         with store.engine.begin() as connection:  # its machine vanishes
             old = WORKER.c.beat - lease.STALE - 1
