@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.score import named_scorers, rescored, rules, scored
-from pennyweight.api.sources import Given, matched_anew, resolve
+from pennyweight.api.sources import Given, rematched, resolve
 from pennyweight.errors import UsageError
 from pennyweight.scoring import comparison
 from pennyweight.scoring.comparison import Comparison
@@ -61,7 +61,7 @@ def compare(
     """
     scorers = named_scorers(scorers)
     columns = [by] if isinstance(by, str) else list(dict.fromkeys(by or ()))
-    found = matched_anew(resolve(source, store, scorer=scorer, filter=filter), answer, match)
+    found = rematched(resolve(source, store, scorer=scorer, filter=filter), answer, match)
     sources, unpriced = rescored(found, [*columns, *(where or ())], prices=prices)
     options |= rules(answer, match)
     request = ScoreRequest(

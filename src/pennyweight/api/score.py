@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pennyweight.api.sources import Given, is_matched_anew, matched_anew, resolve, runs_of
+from pennyweight.api.sources import Given, is_rematched, rematched, resolve, runs_of
 from pennyweight.catalogue import MEASURES, METRICS, declare_scores
 from pennyweight.errors import UsageError
 from pennyweight.scoring.estimands import Estimand
@@ -112,7 +112,7 @@ def score(
     """
     scorers = named_scorers(scorers)
     by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
-    found = matched_anew(resolve(source, store, scorer=scorer, filter=filter), answer, match)
+    found = rematched(resolve(source, store, scorer=scorer, filter=filter), answer, match)
     sources, unpriced = rescored(found, [*by, *(where or ())], prices=prices, checks=checks)
     _refuse_overwriting(sources, per_task)
     options |= rules(answer, match)
@@ -121,8 +121,8 @@ def score(
         metrics, confidence, seed, map, skip_bad, progress, options, means, where or {}
     )
     sources, failed = scored(sources, scorers, request, checks)
-    anew = (TOOL_PASSED,) if any(is_matched_anew(one) for one in found) else ()
-    work = Scoring.of(sources, request, by, everything=per_task is not None, also=anew)
+    verdicts = (TOOL_PASSED,) if any(is_rematched(one) for one in found) else ()
+    work = Scoring.of(sources, request, by, everything=per_task is not None, also=verdicts)
     with PerTask.open(per_task) as sink:
         measured = work.measure(sources, sink)
         groups, _ = work.score(measured.frame, by)
@@ -145,7 +145,7 @@ def score(
             "answer": answer,
             "match": match,
         },
-        notes=_differing(measured.frame) if anew else (),
+        notes=_differing(measured.frame) if verdicts else (),
     )
 
 

@@ -140,26 +140,26 @@ def _named(name: str | Path, store: str | Store | None, logs: LogOptions) -> Seq
         raise InputError([text]) from error
 
 
-def matched_anew(sources: Sequence[Source], answer: str | None, match: str | None) -> list[Source]:
+def rematched(sources: Sequence[Source], answer: str | None, match: str | None) -> list[Source]:
     """Have answers compared with targets if a rule is given, in place of the verdicts of logs."""
     if answer is None and match is None:
         return list(sources)
     found: list[Source] = []
     for one in sources:
         if isinstance(one, LogSource):
-            found.append(replace(one, log_options=replace(one.log_options, anew=True)))
+            found.append(replace(one, log_options=replace(one.log_options, rematch=True)))
         elif isinstance(one, RunSource) and is_imported(one.run.settings):
-            found.append(replace(one, anew=True))
+            found.append(replace(one, rematch=True))
         else:
             found.append(one)
     return found
 
 
-def is_matched_anew(source: Source) -> bool:
+def is_rematched(source: Source) -> bool:
     """Whether the verdicts of another tool give way to a comparison of answers with targets."""
     if isinstance(source, LogSource):
-        return source.log_options.anew
-    return isinstance(source, RunSource) and source.anew
+        return source.log_options.rematch
+    return isinstance(source, RunSource) and source.rematch
 
 
 def run_source(name: str, store: str | Store | None = None) -> RunSource:

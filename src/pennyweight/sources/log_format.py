@@ -36,8 +36,8 @@ class LogOptions:
     """The score that decides; by default the tool's headline, else its first."""
     filter: str | None = None
     """The filter of the responses, where a tool scores each response once a filter."""
-    anew: bool = False
-    """Whether answers are compared with targets anew, in place of the tool's verdict."""
+    rematch: bool = False
+    """Whether answers are compared with targets again, in place of the tool's verdict."""
     prefix: bool = False
     """Whether tasks are named after their suite too: several logs may use the same names."""
 

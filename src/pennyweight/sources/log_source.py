@@ -36,7 +36,7 @@ BATCH = 2_000
 BATCH_BYTES = 16 << 20
 """The most text in such a chunk, roughly."""
 TOOL_PASSED = "tool_passed"
-"""The column with the verdict of the tool, where answers are compared anew."""
+"""The column with the verdict of the tool, where answers are compared again."""
 _DECIDED = ("passed", "correct", "tool", "judge_passed", "judge_scores")
 """What decides in place of the answer."""
 _KEY = ("run", "subject", "tier", "task_id")
@@ -200,7 +200,7 @@ def _parsed(log: Log, rows: Sequence[Row], numbers: Sequence[int], names: Names)
 
 
 def _settle(log: Log, row: Row) -> None:
-    """Have the tool's verdict decide, unless answers are compared with targets anew."""
+    """Have the tool's verdict decide, unless answers are compared with targets again."""
     row["tool"] = log.format.name
     if log.options.prefix and (suite := row.get("suite")):
         task = str(row.get("task_id"))
@@ -208,7 +208,7 @@ def _settle(log: Log, row: Row) -> None:
     passed, target = row.get("passed"), row.get("target")
     if row.get("status") == "error":
         row |= dict.fromkeys(("passed", "correct", "impl_rate"))
-    elif target is not None and log.options.anew:
+    elif target is not None and log.options.rematch:
         row[TOOL_PASSED] = passed
         row |= dict.fromkeys(_DECIDED)
     elif target is not None:

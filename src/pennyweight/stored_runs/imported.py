@@ -23,10 +23,10 @@ def is_imported(settings: Mapping[str, Any]) -> bool:
     return "log" in settings
 
 
-def unpacked(frame: pl.DataFrame, *, anew: bool = False) -> pl.DataFrame:
-    """Add the columns that `extra` holds. With `anew`, leave out what decides beside answers."""
+def unpacked(frame: pl.DataFrame, *, rematch: bool = False) -> pl.DataFrame:
+    """Add the columns that `extra` holds. With `rematch`, leave out what decides beside answers."""
     extras = [extra_of(text) for text in frame["extra"]]
-    if anew:
+    if rematch:
         extras = [{n: v for n, v in extra.items() if n not in _DECIDED} for extra in extras]
         unasked = pl.when(pl.col("target").is_null()).then(pl.col("passed"))
         frame = frame.with_columns(unasked.alias("passed"), pl.col("passed").alias(TOOL_PASSED))

@@ -52,8 +52,8 @@ class RunSource(Source):
     """Further columns of the tasks that records are grouped by."""
     scored: RunScores | None = None
     """Scores in place of those that are stored."""
-    anew: bool = False
-    """Whether answers are compared anew, in place of the verdicts that were imported."""
+    rematch: bool = False
+    """Whether answers are compared again, in place of the verdicts that were imported."""
     tasks: frozenset[str] = frozenset()
     """The tasks whose records are read; all of them if none is named."""
 
@@ -172,7 +172,7 @@ class RunSource(Source):
         if is_imported(self.run.settings):
             wanted = None if names is None else {*names, *NEEDED}
             frames = self.store.records(self.run.id, wanted, self.tasks)
-            return (unpacked(frame, anew=self.anew) for frame in frames)
+            return (unpacked(frame, rematch=self.rematch) for frame in frames)
         if self.prices is None:
             return self.store.records(self.run.id, names, self.tasks)
         from pennyweight.stored_runs.price_list import priced  # noqa: PLC0415

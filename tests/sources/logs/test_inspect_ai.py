@@ -166,8 +166,8 @@ def test_the_tools_verdict_wins_until_a_rule_is_given(tmp_path: Path) -> None:
     assert pennyweight.score(path, answer="last_number").notes == (
         "by the tool's own verdict 3 of 4 passed, by the answers 4; they differ in 1 record.",
     )
-    anew = pennyweight.score(path, match="contains")
-    assert anew["accuracy"].value == anew["pass_rate"].value == 1
+    rematch = pennyweight.score(path, match="contains")
+    assert rematch["accuracy"].value == rematch["pass_rate"].value == 1
 
 
 @pytest.mark.parametrize("form", ["zstandard", "json"])
