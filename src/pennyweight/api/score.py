@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from pennyweight.store.store import Store
 
     Scorers = Named | Sequence[Named]
+
+_LOOKED_AT = 20
+"""The files of a folder or pattern that are looked at for doubtful columns."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -295,8 +299,11 @@ def doubtful(sources: Sequence[Source], map: Mapping[str, str]) -> Iterator[str]
     from pennyweight.sources.source import FileSource  # noqa: PLC0415
 
     mapped = {name for theirs in map.values() for name in theirs.split(",")}
+    seen: Counter[str] = Counter()
     for source in sources:
-        if isinstance(source, FileSource) and source.rereadable:
+        seen[source.origin] += 1
+        few = seen[source.origin] <= _LOOKED_AT
+        if few and isinstance(source, FileSource) and source.rereadable:
             yield from (f"{source.name}: {what}" for what in doubts(Path(source.name), mapped))
 
 

@@ -16,6 +16,7 @@ from pennyweight.sources.files import STDIN, refuse_repeats
 from pennyweight.sources.frames import frame_of
 from pennyweight.sources.log_format import LogOptions
 from pennyweight.sources.log_source import LogSource
+from pennyweight.sources.partitions import is_pattern
 from pennyweight.sources.source import (
     FileSource,
     FrameSource,
@@ -67,9 +68,9 @@ def resolve(
 
     `scorer` and `filter` choose what is read from the log of another tool.
 
-    A name that exists as a path is a file or a folder; any other is a run of the store: its id, a
-    unique prefix of it, or `latest`. A Polars or pandas frame and an iterable of mappings are
-    sources too.
+    A name that exists as a path is a file or a folder, one with `*`, `?` or `[` a pattern of them;
+    any other is a run of the store: its id, a unique prefix of it, or `latest`. A Polars or pandas
+    frame and an iterable of mappings are sources too.
     """
     logs = LogOptions(scorer, filter)
     sources: list[Source] = []
@@ -130,7 +131,7 @@ def _unwrapped(item: Any) -> Any:
 
 
 def _named(name: str | Path, store: str | Store | None, logs: LogOptions) -> Sequence[Source]:
-    if isinstance(name, Path) or name == STDIN or Path(name).exists():
+    if isinstance(name, Path) or name == STDIN or Path(name).exists() or is_pattern(name):
         return file_sources(name, logs)
     try:
         return [run_source(name, store)]

@@ -61,8 +61,9 @@ def command(
 
     SOURCE is a run (its id, a unique prefix, or 'latest'), a file (JSONL, JSON,
     CSV or Parquet, plain, .gz or .zst), the log of another tool (Inspect,
-    promptfoo, lm-evaluation-harness, …), a folder of them, or '-' for standard
-    input.
+    promptfoo, lm-evaluation-harness, …), a folder or a quoted pattern of them
+    ('runs/**/*.parquet'), or '-' for standard input. Folders such as tier=T0
+    name columns.
     """
     from pennyweight.api.score import score
     from pennyweight.api.sources import resolve

@@ -12,6 +12,7 @@ from pennyweight.sources.files import STDIN, RecordFile, find_files
 from pennyweight.sources.log_format import USUAL, LogFormat, LogOptions
 from pennyweight.sources.log_source import LogSource, refusal
 from pennyweight.sources.logs.registry import format_of
+from pennyweight.sources.partitions import is_pattern, matching, partition_columns
 from pennyweight.sources.peek import Peek
 from pennyweight.sources.source import FileSource, Source
 
@@ -24,17 +25,21 @@ _SUITE = re.compile(r"^tasks\s*:", re.MULTILINE)
 def file_sources(path: str | Path, options: LogOptions = USUAL) -> list[Source]:
     """Return the sources at a path: a file, a log, or all of them in a folder.
 
-    In a folder with logs, files that belong to no log are left out.
+    In a folder with logs, files that belong to no log are left out. The path may be a pattern of
+    files or folders, such as `runs/**/*.parquet`.
     """
     if str(path) == STDIN:
         return [FileSource(RecordFile(STDIN, None), STDIN)]
+    if is_pattern(path):
+        found = [file_sources(match, options) for match in matching(path)]
+        return [_of_origin(source, str(path)) for sources in found for source in sources]
     place = Path(path)
     if not place.is_dir():
         return _at_file(place, str(path), options)
-    found = _recognised(place)
-    if not found:
-        return [FileSource(file, str(path)) for file in find_files([path])]
-    logs = _grouped(found)
+    recognised = _recognised(place)
+    if not recognised:
+        return [_file(file, str(path)) for file in find_files([path])]
+    logs = _grouped(recognised)
     unread = [refusal(f, home) for f, home in logs if f.read is None]
     if unread:
         raise InputError(unread)
@@ -44,6 +49,15 @@ def file_sources(path: str | Path, options: LogOptions = USUAL) -> list[Source]:
     ]
     others = tuple(str(p.relative_to(place)) for p in _left_out(place, readable))
     return [replace(readable[0], unread=others), *readable[1:]]
+
+
+def _file(file: RecordFile, origin: str) -> FileSource:
+    return FileSource(file, origin, columns=partition_columns(file.path))
+
+
+def _of_origin(source: Source, origin: str) -> Source:
+    """Have a source come from what the user named: a pattern is one side of a comparison."""
+    return replace(source, origin=origin) if isinstance(source, FileSource | LogSource) else source
 
 
 def _name(home: Path, files: Sequence[Path]) -> Path:
@@ -58,7 +72,7 @@ def _at_file(place: Path, origin: str, options: LogOptions) -> list[Source]:
     if format_ is None:
         if place.suffix.lower() in _YAML and _SUITE.search(Peek.of(place).text):
             raise InputError([f"{place}: this is a suite. 'pennyweight run {place}' runs it."])
-        return [FileSource(file, origin) for file in files]
+        return [_file(file, origin) for file in files]
     if format_.read is None:
         raise InputError([refusal(format_, place)])
     return [LogSource(format_, place, (place,), options, origin)]

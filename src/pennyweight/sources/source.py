@@ -23,6 +23,7 @@ from pennyweight.sources.chunks import ROWS, Chunk, Rows, chunks_of
 from pennyweight.sources.conversion import ColumnMapping, RecordConverter
 from pennyweight.sources.files import STDIN, RecordFile
 from pennyweight.sources.parsing import Names, parse_json_lines
+from pennyweight.sources.partitions import PartitionColumns, with_partition_columns
 
 
 class Source(Protocol):
@@ -100,6 +101,8 @@ class FileSource(Source):
     file: RecordFile
     origin: str = ""
     may_be_empty: bool = False
+    columns: PartitionColumns = ()
+    """The columns that its folders name, such as `tier=T0`."""
 
     @property
     def name(self) -> str:
@@ -113,7 +116,8 @@ class FileSource(Source):
 
     def chunks(self, names: Names) -> Iterator[Chunk]:  # noqa: ARG002
         """Cut the file into chunks."""
-        return chunks_of(self.file)
+        for chunk in chunks_of(self.file):
+            yield with_partition_columns(chunk, self.columns)
 
 
 @dataclass(frozen=True, slots=True)
