@@ -1,11 +1,15 @@
+import random
 from typing import Any
 
 import polars as pl
 import pytest
 
+from pennyweight.api.compare import compare
 from pennyweight.api.score import score
 from pennyweight.catalogue import METRICS
 from pennyweight.define import metric as declare
+from pennyweight.errors import UsageError
+from pennyweight.render import comparison, scores
 from pennyweight.scoring.overview import MAX_METRICS, overview
 
 ANSWERS = [{"id": i, "target": "1", "answer": "1" if i % 3 else "2"} for i in range(12)]
@@ -90,3 +94,69 @@ def test_a_metric_of_ones_own_follows_the_headline() -> None:
         assert shown(with_columns(latency_ms=3.0))[:2] == ["accuracy", "mine_mean"]
     finally:
         METRICS.pop("mine_mean")
+
+
+def random_rows(seed: int) -> list[dict[str, Any]]:
+    """Records of some of the kinds that a table can be about, in several tiers."""
+    rng = random.Random(seed)
+    columns = {
+        "prob_correct": rng.random,
+        "cost_usd": rng.random,
+        "latency_ms": lambda: rng.lognormvariate(6, 1),
+        "prompt_tokens": lambda: rng.randint(1, 90),
+        "completion_tokens": lambda: rng.randint(1, 90),
+        "truncated": lambda: rng.random() < 0.2,
+        "passed": lambda: rng.random() < 0.6,
+        "judge_scores": lambda: [rng.random(), rng.random()],
+        "impl_rate": rng.random,
+        "status": lambda: rng.choice(["ok", "ok", "error"]),
+        "score_taste": rng.random,
+        "cot": lambda: "1. so it is\n" * rng.randint(1, 4),
+    }
+    kinds = rng.sample(sorted(columns), rng.randint(2, len(columns)))
+    return [
+        {
+            "task_id": task,
+            "attempt": attempt + 1,
+            "tier": tier,
+            "target": rng.choice("ab"),
+            "answer": rng.choice("ab"),
+            **{kind: columns[kind]() for kind in kinds if rng.random() < 0.9},
+        }
+        for task in range(12)
+        for attempt in range(rng.choice([1, 1, 3]))
+        for tier in ("T0", "T1")
+    ]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_table_has_the_same_numbers_if_nothing_else_is_computed(seed: int) -> None:
+    rows = random_rows(seed)
+    for by in ((), ("tier",)):
+        scored = [score(rows, by=by, overview=only) for only in (False, True)]
+        for format_ in ("table", "markdown"):
+            assert scores.render(scored[0], format_) == scores.render(scored[1], format_)
+        every, few = (one.groups for one in scored)
+        names = overview(every)
+        assert overview(few) == names
+        assert len(few[0].estimates) < len(every[0].estimates) / 2
+        for a, b in zip(every, few, strict=True):
+            assert [a[name] for name in names] == [b[name] for name in names]
+            assert (a.records, a.errors, a.tasks, a.repeats) == (
+                *(b.records, b.errors, b.tasks, b.repeats),
+            )
+
+
+@pytest.mark.parametrize("format_", ["table", "markdown", "csv"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_comparison_is_written_the_same_if_nothing_else_is_computed(
+    seed: int, format_: str
+) -> None:
+    rows = random_rows(seed)
+    every, few = (compare(rows, by="tier", overview=only) for only in (False, True))
+    assert comparison.render(few, format_) == comparison.render(every, format_)
+
+
+def test_a_mistake_in_an_option_is_told_though_the_metric_would_not_be_shown() -> None:
+    with pytest.raises(UsageError, match="bins"):
+        score(with_columns(prob_correct=0.7), overview=True, bins=0)

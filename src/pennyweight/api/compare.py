@@ -41,6 +41,7 @@ def compare(
     scorer: str | None = None,
     filter: str | None = None,  # noqa: A002
     store: str | Store | None = None,
+    overview: bool = False,
     progress: Callable[[int], None] | None = None,
     **options: Any,
 ) -> Comparison:
@@ -53,6 +54,7 @@ def compare(
     `"2%"`, each is also tested for being no worse by more than that, and for being equivalent
     within it: points for rates and scores, a share of the baseline's mean for costs and times.
     `where` leaves out records with other values, and `scorers` score them now, as in `score`.
+    With `overview`, sides have only the metrics that a table shows, which is quicker.
 
     >>> rows = [{"task_id": t, "tier": f"T{i}", "passed": i > 0} for t in range(8) for i in (0, 1)]
     >>> (pair,) = compare(rows).pairs
@@ -65,7 +67,15 @@ def compare(
     sources, unpriced = rescored(found, [*columns, *(where or ())], prices=prices)
     options |= rules(answer, match)
     request = ScoreRequest(
-        metrics, confidence, seed, map, skip_bad, progress, options, where=where or {}
+        metrics,
+        confidence,
+        seed,
+        map,
+        skip_bad,
+        progress,
+        options,
+        where=where or {},
+        overview=overview,
     )
     sources, failed = scored(sources, scorers, request)
     allowed = None if margin is None else _margin(margin)

@@ -99,7 +99,7 @@ class Run(LoadedRun):
     def _repr_html_(self) -> str:
         from pennyweight.render.notebook import run_html  # noqa: PLC0415
 
-        scores, notes = scores_of_run(self.stored, store=self.store)
+        scores, notes = scores_of_run(self.stored, overview=True, store=self.store)
         facts = f"{self.suite} · run {self.id} · {self.status}"
         made = f"{self.made:,} of {plural(self.attempts, 'attempt')} answered"
         if part := part_words(self.stored.settings):
@@ -376,10 +376,11 @@ def _probe_notes(scores: Scores) -> list[str]:
 
 
 def scores_of_run(
-    run: StoredRun, by: Sequence[str] = (), *, store: str | Store | None = None
+    run: StoredRun, by: Sequence[str] = (), *, store: str | Store | None = None, **options: Any
 ) -> tuple[Scores | None, list[str]]:
     """Score a run, its subjects and tiers side by side unless `by` names columns.
 
+    `options` are those of `score`.
     Also returns notes about responses without an answer. There are no scores without records.
     """
     from pennyweight.api.score import score, unanswered  # noqa: PLC0415
@@ -389,7 +390,7 @@ def scores_of_run(
         return None, []
     source = RunSource(run, at)
     columns = list(by) or _sides(run)
-    scores = score([source], by=columns)
+    scores = score([source], by=columns, **options)
     if all(tier.startswith("probe@") for tier in run.sides["tier"]):
         return scores, _probe_notes(score([source], by="subject", metrics="truncation_aoc"))
     right = [group.estimates["accuracy"].value for group in scores.groups]

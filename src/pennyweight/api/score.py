@@ -92,6 +92,7 @@ def score(
     weight: str = "records",
     estimand: str = "tasks-like-these",
     store: str | Store | None = None,
+    overview: bool = False,
     progress: Callable[[int], None] | None = None,
     **options: Any,
 ) -> ScoredRecords:
@@ -109,6 +110,7 @@ def score(
     suite, or of the verdict in another tool's log; `scorer` and `filter` choose among the scores of
     such a log. With `weight="tasks"`, means count each task once, however often it was attempted.
     With `estimand="these-tasks"`, intervals are about these tasks alone, not tasks like these.
+    With `overview`, only the metrics that a default table may show are computed, which is quicker.
     Other keywords are options of metrics, such as `positive="yes"`.
 
     >>> score([{"answer": "4", "target": "4"}, {"answer": "5", "target": "4"}])["accuracy"].value
@@ -122,7 +124,7 @@ def score(
     options |= rules(answer, match)
     means = Estimand.of(weight, estimand)
     request = ScoreRequest(
-        metrics, confidence, seed, map, skip_bad, progress, options, means, where or {}
+        metrics, confidence, seed, map, skip_bad, progress, options, means, where or {}, overview
     )
     sources, failed = scored(sources, scorers, request, checks)
     verdicts = (TOOL_PASSED,) if any(is_rematched(one) for one in found) else ()

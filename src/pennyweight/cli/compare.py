@@ -62,7 +62,7 @@ def command(
     from pennyweight.api.compare import compare
     from pennyweight.api.sources import resolve
     from pennyweight.render import compared_tasks
-    from pennyweight.render.comparison import render
+    from pennyweight.render.comparison import is_overview, render
 
     options = scoring_options(**scoring)
     if options.pop("weight", "tasks") != "tasks":
@@ -70,6 +70,7 @@ def command(
     logs = {name: options.pop(name) for name in ("scorer", "filter")}
     resolved = resolve(sources, store, **logs)
     sides: dict[str, Any] = {"by": by, "baseline": baseline, "all_pairs": all_pairs}
+    sides["overview"] = is_overview(format, sort)
     compared = compare(resolved, **sides, metrics=metric, margin=margin, **options)
     note_reading(compared, options["prices"])
     text = compared_tasks.render(compared, format) if tasks else render(compared, format, sort)

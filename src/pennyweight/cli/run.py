@@ -189,14 +189,14 @@ def _check_named(suite: str | None, *, resume: bool, probe: str | None) -> None:
 def print_scores(run: StoredRun, store: Store, by: list[str], format: str) -> None:
     """Print the scores of a run, its tiers side by side."""
     from pennyweight.api.runs import replies_of_run, scores_of_run
-    from pennyweight.render.scores import render
+    from pennyweight.render.scores import is_overview, render
 
     if replies := replies_of_run(run, store):
         from pennyweight.render.runs import render_replies
 
         click.echo(render_replies(replies, format), nl=False)
         return
-    scores, notes = scores_of_run(run, by, store=store)
+    scores, notes = scores_of_run(run, by, overview=is_overview(format), store=store)
     if scores is not None:
         rest = f"'pennyweight score {run.id} --all'"
         click.echo(render(scores, format, rest=rest), nl=False)

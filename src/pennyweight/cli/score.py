@@ -67,7 +67,7 @@ def command(
     """
     from pennyweight.api.score import score
     from pennyweight.api.sources import resolve
-    from pennyweight.render.scores import render
+    from pennyweight.render.scores import is_overview, render
 
     options = scoring_options(**scoring)
     logs = {name: options.pop(name) for name in ("scorer", "filter")}
@@ -75,7 +75,10 @@ def command(
     if sort and metric:
         metric = [*metric, sort]
     files: dict[str, Any] = {"per_task": per_task, "checks": checks}
-    scores = score(resolved, by=by, metrics=metric, estimand=estimand, **files, **options)
+    brief = is_overview(format, every=all, sort=sort)
+    scores = score(
+        resolved, by=by, metrics=metric, estimand=estimand, overview=brief, **files, **options
+    )
     note_reading(scores, options["prices"])
     if not sum(group.records for group in scores.groups):
         raise InputError(["There are no records to score."])

@@ -74,6 +74,11 @@ def render(
     return ways[format](comparison)
 
 
+def is_overview(format: str, sort: str | None = None) -> bool:  # noqa: A002
+    """Whether sides are shown with a few metrics, so that no others are needed."""
+    return format != "json" and sort is None
+
+
 def _sorted(comparison: Comparison, sort: str | None) -> Comparison:
     """Put the best sides first, by a metric; many sides by the first that is tested."""
     sides = comparison.sides

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from rich.table import Table
 from rich.text import Text
 
-from pennyweight.catalogue import standard
 from pennyweight.render.format import estimate_cells
 from pennyweight.render.plain import markdown_table, markdown_text, one_line
 from pennyweight.render.scores import (
@@ -22,7 +21,7 @@ from pennyweight.render.scores import (
 from pennyweight.render.scores_table import MAX_WIDTH
 from pennyweight.render.terminal import GAP, Terminal, borderless
 from pennyweight.scoring.estimands import USUAL
-from pennyweight.scoring.overview import best_first
+from pennyweight.scoring.overview import best_first, is_choice
 from pennyweight.scoring.scores import Group, Scores
 from pennyweight.text.format import MISSING, count, level, plural
 
@@ -48,7 +47,7 @@ def render(
     The metric by which it is sorted is its first column, by default the headline. `more` says how
     many metrics are not shown, `rest` how to see the other sides.
     """
-    named = not set(standard()) <= set(scores.groups[0].estimates)
+    named = not is_choice(scores.groups[0].estimates)
     known = [n for n in names if named or any(g[n].value is not None for g in scores.groups)]
     first = sort or known[0]
     ranked = replace(scores, groups=tuple(best_first(scores.groups, first)))

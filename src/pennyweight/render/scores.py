@@ -48,6 +48,11 @@ def render(
     return _markdown(scores, names, more)
 
 
+def is_overview(format: str, *, every: bool = False, sort: str | None = None) -> bool:  # noqa: A002
+    """Whether scores are shown as a table of a few metrics, so that no others are needed."""
+    return format in {"table", "markdown"} and not every and sort is None
+
+
 def shown(scores: Scores, *, every: bool) -> list[str]:
     """Return the metrics that a table shows: a few, or every one that it can."""
     return _every(scores) if every else overview(scores.groups)
@@ -59,13 +64,8 @@ def _every(scores: Scores) -> list[str]:
 
 
 def more_line(scores: Scores, names: Sequence[str], rest: str) -> list[str]:
-    """Say how many metrics are not shown, and how to see them; nothing if all are shown."""
-    hidden = [name for name in _every(scores) if name not in names]
-    known = sum(any(group[n].value is not None for group in scores.groups) for n in hidden)
-    if not hidden:
-        return []
-    have = f"{plural(known, 'more metric has', 'more metrics have')} a value; " if known else ""
-    return [f"{have}{rest} shows every metric."]
+    """Say how to see the metrics that are not shown; nothing if all are shown."""
+    return [f"{rest} shows every metric."] if set(_every(scores)) - set(names) else []
 
 
 def pass_line(groups: Sequence[Group], names: Sequence[str]) -> list[str]:

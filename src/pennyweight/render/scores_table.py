@@ -9,7 +9,6 @@ from typing import Literal
 from rich.table import Table
 from rich.text import Text
 
-from pennyweight.catalogue import standard
 from pennyweight.render.catalogue import by_family, why_missing
 from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.plain import one_line
@@ -25,6 +24,7 @@ from pennyweight.render.scores import (
 from pennyweight.render.terminal import GAP, Terminal, borderless
 from pennyweight.scoring.estimands import USUAL
 from pennyweight.scoring.estimates import Estimate
+from pennyweight.scoring.overview import is_choice
 from pennyweight.scoring.scores import Group, Scores, Statistics
 from pennyweight.text.format import MISSING, count, level, quantity
 from pennyweight.text.notation import SHARE
@@ -205,5 +205,5 @@ def _footer(scores: Scores, names: Sequence[str], more: Sequence[str]) -> list[s
 
 
 def _has_all_metrics(group: Group) -> bool:
-    """Whether all metrics were computed, not some that were asked for by name."""
-    return set(standard()) <= set(group.estimates)
+    """Whether no metric was asked for by name."""
+    return is_choice(group.estimates)

@@ -26,6 +26,8 @@ PAIR_NUMBERS = ("mean_a", "mean_b", "difference", "low", "high", "p", "p_adjuste
 """The numbers of a pair in a table."""
 NEEDED = ("pass_rate", "accuracy", "cost_usd_mean", "cost_of_pass", "composite_median", "grade")
 """The metrics that a comparison always has."""
+SHOWN = (*NEEDED, *(name for name in PAIRED if name not in MEASURED))
+"""The metrics of sides that a table shows, and those by which it orders them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,9 @@ def compare(
     """
     sides = Sides.of(sources, by)
     metrics = [request.metrics] if isinstance(request.metrics, str) else request.metrics
-    wanted = [*dict.fromkeys((*metrics, *NEEDED))] if metrics else None
+    wanted = list(SHOWN) if request.overview else None
+    if metrics:
+        wanted = [*dict.fromkeys((*metrics, *NEEDED))]
     also = {*DEFAULT_COLUMNS, "run", "correct", *MEASURED}
     work = Scoring.of(sources, replace(request, metrics=wanted), sides.grouped, also=also)
     found = work, work.measure(sources), sides, metrics, baseline

@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from pennyweight.catalogue import FAMILIES, METRICS, metric_named, standard
+from pennyweight.catalogue import FAMILIES, METRICS, metric_named
 from pennyweight.metrics.scores import FAMILY as SCORES
-from pennyweight.scoring.digest import headline
+from pennyweight.scoring.digest import HEADLINES, headline
 from pennyweight.scoring.scores import Group
 
 MAX_METRICS = 8
 """The most metrics of a default table."""
 LEADERBOARD_FROM = 4
 """From this many groups on, sides are the rows of a table and metrics its columns."""
+_SCENARIOS = ("safety_rate", "behavior_coverage")
 _JUDGED = ("judge_alpha", "judge_cost_usd_total")
 """Metrics that only records with judgments have."""
+_FURTHER = ("judge_alpha", "ece", "pass_at_k")
+_COSTS = ("cost_of_pass", "cost_usd_total")
+_WITHOUT_COST = "total_tokens_mean"
+_CALLS = ("latency_p95_ms", "ttft_p95_ms", "attempt_error_rate")
+_RATES = ("reported_failure_rate", "truncated_rate")
+"""Metrics that are shown unless they are 0."""
+_CANDIDATES = dict.fromkeys(
+    (*HEADLINES, *_SCENARIOS, *_JUDGED, *_FURTHER, *_COSTS, _WITHOUT_COST, *_CALLS, *_RATES)
+)
+"""The metrics that `overview` chooses from, and those by which it chooses."""
+
+
+def candidates() -> list[str]:
+    """Return the metrics that a default table may show, whatever the records are.
+
+    Only these are computed where nothing but such a table is shown; the others would be hidden.
+    """
+    return [*_CANDIDATES, *(n for n, m in METRICS.items() if m.family not in FAMILIES)]
+
+
+def is_choice(metrics: Iterable[str]) -> bool:
+    """Whether a table chooses from metrics, because none was asked for by name."""
+    return _CANDIDATES.keys() <= set(metrics)
 
 
 def overview(groups: Sequence[Group]) -> list[str]:
@@ -25,7 +49,7 @@ def overview(groups: Sequence[Group]) -> list[str]:
     asked for by name are all shown.
     """
     names = list(groups[0].estimates) if groups else []
-    if not set(standard()) <= set(names):
+    if not is_choice(names):
         return names
     first = headline(*groups) or "accuracy"  # which then says why it has no value
     always = [n for n in _always(groups) if n != first]
@@ -41,29 +65,21 @@ def _about(groups: Sequence[Group]) -> Iterator[str]:
         yield from ("pass_rate", "accuracy")
     own = [n for n, m in METRICS.items() if m.family == SCORES or m.family not in FAMILIES]
     yield from (n for n in own if n in groups[0].estimates and _known(groups, n))
-    scenarios = ("safety_rate", "behavior_coverage")
-    yield from (n for n in scenarios if _known(groups, n))
+    yield from (n for n in _SCENARIOS if _known(groups, n))
     judged = any(_known(groups, n) for n in _JUDGED)
     if _known(groups, "impl_rate_mean") and (judged or not _known(groups, "behavior_coverage")):
         yield "impl_rate_mean"
-    yield from (n for n in ("judge_alpha", "ece", "pass_at_k") if _known(groups, n))
+    yield from (n for n in _FURTHER if _known(groups, n))
 
 
 def _always(groups: Sequence[Group]) -> Iterator[str]:
     """Yield the metrics of cost, latency and errors."""
-    costs = ("cost_of_pass", "cost_usd_total")
-    if any(_known(groups, n) for n in costs):
-        yield from (n for n in costs if _known(groups, n))
-    elif _known(groups, "total_tokens_mean"):
-        yield "total_tokens_mean"
-    if _known(groups, "latency_p95_ms"):
-        yield "latency_p95_ms"
-    if _known(groups, "ttft_p95_ms"):
-        yield "ttft_p95_ms"
-    if _known(groups, "attempt_error_rate"):
-        yield "attempt_error_rate"
-    rates = ("reported_failure_rate", "truncated_rate")
-    yield from (n for n in rates if any(group[n].value for group in groups))
+    if any(_known(groups, n) for n in _COSTS):
+        yield from (n for n in _COSTS if _known(groups, n))
+    elif _known(groups, _WITHOUT_COST):
+        yield _WITHOUT_COST
+    yield from (n for n in _CALLS if _known(groups, n))
+    yield from (n for n in _RATES if any(group[n].value for group in groups))
 
 
 def _known(groups: Sequence[Group], name: str) -> bool:

@@ -23,6 +23,7 @@ from pennyweight.record import BY_NAME, COLUMNS, EXPORTED, KEY
 from pennyweight.scoring.estimands import USUAL, Estimand
 from pennyweight.scoring.estimates import estimates
 from pennyweight.scoring.groups import GROUP, Grouped, cluster
+from pennyweight.scoring.overview import candidates
 from pennyweight.scoring.per_task import PerTask
 from pennyweight.scoring.repeats import SIDE, check_repeat_options, repeats
 from pennyweight.scoring.scores import Group, Statistics
@@ -76,6 +77,8 @@ class ScoreRequest:
     estimand: Estimand = USUAL
     where: Mapping[str, str] = field(default_factory=dict)
     """Values of columns or measures: other records are left out."""
+    overview: bool = False
+    """Whether only a default table is shown, so that all metrics means those that it may show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,8 @@ class Scoring:
         """Check a request; `also` names columns to keep in addition to those grouped by."""
         names = [request.metrics] if isinstance(request.metrics, str) else request.metrics
         scores = catalogue.declare_scores(c for s in sources for c in s.score_columns())
+        if not names and request.overview and not request.options:  # of which all tell mistakes
+            names = [*candidates(), *scores]
         chosen = catalogue.chosen(list(names) if names else None, scores)
         options = {**_own_options(sources), **request.options}
         _check_options(options)
