@@ -5,12 +5,17 @@ import json
 import pytest
 
 from checks.samples import verdict
-from pennyweight.models import anthropic, google, openai
+from pennyweight.models.wires import anthropic, google, openai, responses
 
 
 @pytest.mark.parametrize(
     ("wire", "file"),
-    [(openai, "openai_tools"), (anthropic, "anthropic_tools"), (google, "google_tools")],
+    [
+        (openai, "openai_tools"),
+        (responses, "responses_tools"),
+        (anthropic, "anthropic_tools"),
+        (google, "google_tools"),
+    ],
 )
 def test_tool_calls_of_every_provider_are_read(wire, file):
     from models.saved import saved

@@ -59,6 +59,13 @@ def bodies(text: str) -> dict[str, dict[str, object]]:
             }
         ],
     }
+    message = {"type": "message", "content": [{"type": "output_text", "text": text}]}
+    call = {"type": "function_call", "call_id": text, "name": text, "arguments": f'["{text}"]'}
+    responses = {
+        "model": text,
+        "status": "completed",
+        "output": [{"type": "reasoning", "summary": [{"text": text}]}, message, call],
+    }
     anthropic = {
         "model": text,
         "stop_reason": text,
@@ -68,7 +75,12 @@ def bodies(text: str) -> dict[str, dict[str, object]]:
         "modelVersion": text,
         "candidates": [{"finishReason": "STOP", "content": {"parts": [{"text": text}]}}],
     }
-    return {"openai": openai, "anthropic": anthropic, "google": google}
+    return {
+        "openai": openai,
+        "openai-responses": responses,
+        "anthropic": anthropic,
+        "google": google,
+    }
 
 
 def replies(provider: str) -> Behaviour:
@@ -102,7 +114,7 @@ def process(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic", "google"])
+@pytest.mark.parametrize("provider", ["openai", "openai-responses", "anthropic", "google"])
 def test_the_key_is_found_nowhere(
     provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,7 +93,43 @@ def google_events(body: dict[str, Any]) -> Iterator[Any]:
     yield body | {"candidates": [{n: v for n, v in candidate.items() if n != "content"}]}
 
 
-EVENTS = {"openai": openai_events, "anthropic": anthropic_events, "google": google_events}
+def responses_events(body: dict[str, Any]) -> Iterator[Any]:
+    """Yield the deltas of each item between its start and end, and the whole reply at last."""
+    begun = body | {"output": [], "status": "in_progress", "usage": None, "error": None}
+    yield {"type": "response.created", "response": begun}
+    for number, item in enumerate(body["output"]):
+        at = {"output_index": number, "item_id": item["id"]}
+        empty = {"content": [], "summary": [], "arguments": ""}
+        opened = item | {name: empty[name] for name in empty if name in item}
+        yield {"type": "response.output_item.added", **at, "item": opened}
+        for kind, text, place in _texts(item):
+            if "content_index" in place:
+                part = {"type": kind, "refusal" if kind == "refusal" else "text": ""}
+                part |= {"annotations": [], "logprobs": []} if kind == "output_text" else {}
+                yield {"type": "response.content_part.added", **at, **place, "part": part}
+            for piece in cut(text):
+                delta = {"delta": piece, "logprobs": []}
+                yield {"type": f"response.{kind}.delta", **at, **place, **delta}
+        yield {"type": "response.output_item.done", **at, "item": item}
+    yield {"type": f"response.{body['status']}", "response": body}
+
+
+def _texts(item: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, int]]]:
+    if item["type"] == "function_call":
+        yield "function_call_arguments", item["arguments"], {}
+    for number, part in enumerate(item.get("summary", ())):
+        yield "reasoning_summary_text", part["text"], {"summary_index": number}
+    for number, part in enumerate(item.get("content", ())):
+        text = part.get("text") or part["refusal"]
+        yield part["type"], text, {"content_index": number}
+
+
+EVENTS = {
+    "openai": openai_events,
+    "openai-responses": responses_events,
+    "anthropic": anthropic_events,
+    "google": google_events,
+}
 
 
 def written(events: Iterator[Any], end: bytes = b"\n") -> list[bytes]:

@@ -111,6 +111,8 @@ def test_an_address_ends_before_its_query(address: str) -> None:
         ("openai/m", {"max_tokens": 10}, 10),
         ("openai/m", {"max_tokens": 10, "extra": {"n": 3}}, 30),
         ("openai/m", {"extra": {"max_completion_tokens": 9000}}, 9000),
+        ("openai-responses/m", {}, None),
+        ("openai-responses/m", {"max_tokens": 10, "thinking": "high"}, 10),
         ("anthropic/m", {}, 4096),
         ("anthropic/m", {"max_tokens": 10}, 10),
         ("anthropic/m", {"thinking": 20_000}, 24_096),

@@ -8,10 +8,10 @@ from genai_prices import extract_usage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pennyweight.models import anthropic, google, openai
 from pennyweight.models.model import Usage
 from pennyweight.models.prices import Prices, cost
 from pennyweight.models.published_prices import BATCH, NotPublishedError, published
+from pennyweight.models.wires import anthropic, google, openai
 from pennyweight.suite.values import Subject
 
 tokens = st.integers(0, 3_000) | st.integers(0, 400_000)

@@ -18,16 +18,17 @@ from models.saved import DATA, ask, saved
 from models.streams import EVENTS, openai_events, streaming, written
 from pennyweight.models.failure import CallError
 from pennyweight.models.model import Reply, Request
-from pennyweight.models.openai import StreamedChat
 from pennyweight.models.providers import find
 from pennyweight.models.stream import EventStream
+from pennyweight.models.wires.openai import StreamedChat
 
 KEY = "sk-live-4f9a8b7c6d5e4f3a2b1c"
 GOOD_PARTS = written(openai_events(GOOD))
 
 
 def wire_of(name: str) -> str:
-    return next((wire for wire in ("anthropic", "google") if name.startswith(wire)), "openai")
+    wires = {"anthropic": "anthropic", "google": "google", "responses": "openai-responses"}
+    return wires.get(name.partition("_")[0], "openai")
 
 
 def outcome(behaviour: Behaviour, wire: str, request: Request, **settings: Any) -> Any:
@@ -208,6 +209,24 @@ def test_openai_reads_the_streams_of_these_tests_alike() -> None:
             c.arguments for c in ours.tool_calls
         ]
         assert (whole.usage and whole.usage.completion_tokens) == ours.usage.completion_tokens
+
+
+def test_openai_reads_the_streamed_responses_of_these_tests_alike() -> None:
+    async def final(name: str) -> Any:
+        async with serve(streaming(list(_pieces(name)))) as (address, _):
+            client = openai.AsyncOpenAI(base_url=address, api_key=KEY, max_retries=0)
+            async with client.responses.stream(model="m", input="?") as stream:
+                whole = await stream.get_final_response()
+            await client.close()
+        return whole
+
+    for name in ("responses_reasoning", "responses_tools", "responses_open"):
+        whole = asyncio.run(final(name))
+        ours = outcome(streaming(list(_pieces(name))), "openai-responses", ask(stream=True))
+        assert (whole.output_text, whole.model) == (ours.text, ours.model)
+        calls = [i.arguments for i in whole.output if i.type == "function_call"]
+        assert calls == [c.arguments for c in ours.tool_calls]
+        assert whole.usage.output_tokens == ours.usage.completion_tokens
 
 
 def test_anthropic_reads_the_streams_of_these_tests_alike() -> None:

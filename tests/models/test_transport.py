@@ -137,7 +137,7 @@ def test_nobody_listens() -> None:
     assert caught.value.kind == "connection"
 
 
-@pytest.mark.parametrize("name", ["openai/m", "anthropic/m", "google/m"])
+@pytest.mark.parametrize("name", ["openai/m", "openai-responses/m", "anthropic/m", "google/m"])
 @pytest.mark.parametrize("status", [400, 401, 500, 200])
 def test_an_echoed_key_is_removed(name: str, status: int) -> None:
     body = {"error": {"message": f"Incorrect API key provided: {KEY}. " * 30, "type": "x"}}
@@ -186,6 +186,7 @@ def test_a_long_header_is_shortened(status: int, name: str) -> None:
     ("name", "header"),
     [
         ("openai/m", f"authorization: bearer {KEY}"),
+        ("openai-responses/m", f"authorization: bearer {KEY}"),
         ("anthropic/m", f"x-api-key: {KEY}"),
         ("google/m", f"x-goog-api-key: {KEY}"),
     ],

@@ -8,10 +8,10 @@ from time import perf_counter
 from typing import Any
 
 from pennyweight.errors import UsageError
-from pennyweight.models import openai
 from pennyweight.models.failure import CallError, from_status
 from pennyweight.models.keys import redact_environment, redact_reply
 from pennyweight.models.model import Model, Reply, Request
+from pennyweight.models.wires import openai
 
 
 class LiteLLMModel(Model):

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from pennyweight.errors import PennyweightError, UsageError
-from pennyweight.models import openai
 from pennyweight.models.failure import CallError
 from pennyweight.models.gguf import pull, resolve
 from pennyweight.models.model import Model, Reply, Request
 from pennyweight.models.remote import RemoteModel
 from pennyweight.models.server import Server
 from pennyweight.models.threads import Threads
+from pennyweight.models.wires import openai
 
 SLOTS = 8
 CONTEXT = 2048

@@ -29,7 +29,7 @@ class Provider:
     name: str
     base_url: str
     key_env: str = ""
-    wire: Literal["openai", "anthropic", "google"] = "openai"
+    wire: Literal["openai", "responses", "anthropic", "google"] = "openai"
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     base_env: str = ""
     batches: bool = False
@@ -46,6 +46,7 @@ PROVIDERS: dict[str, Provider] = {
             limit="max_completion_tokens",
             batches=True,
         ),
+        Provider("openai-responses", "https://api.openai.com/v1", "OPENAI_API_KEY", "responses"),
         Provider(
             "anthropic",
             "https://api.anthropic.com",
@@ -170,17 +171,19 @@ def in_folder(folder: Path | None, name: str) -> Path:
 def _remote(
     provider: Provider, model: str, base_url: str | None, key: Key | None, timeout: float
 ) -> Model:
-    from pennyweight.models import anthropic, google, openai  # noqa: PLC0415
     from pennyweight.models.remote import RemoteModel  # noqa: PLC0415
+    from pennyweight.models.wires import anthropic, google, openai, responses  # noqa: PLC0415
 
     name = f"{provider.name}/{model}"
     address = _address(provider, base_url)
     limit = provider.limit if base_url is None else "max_tokens"
-    wire = {"anthropic": anthropic, "google": google}.get(provider.wire, openai)
+    others = {"anthropic": anthropic, "google": google, "responses": responses}
+    wire = others.get(provider.wire, openai)
     encode = wire.encode if wire is not openai else partial(openai.encode, limit=limit)
     host = urlsplit(address).netloc
     account = f"{key.variable} at {host}" if key else f"{host} (no key)"
-    dialect = provider.wire if provider.batches or base_url else None
+    in_batches = provider.batches or (base_url and wire is not responses)
+    dialect = provider.wire if in_batches else None
     return RemoteModel(name, model, address, wire, encode, key, account, timeout, dialect)
 
 

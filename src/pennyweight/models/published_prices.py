@@ -12,7 +12,12 @@ from pennyweight.suite.values import Price
 if TYPE_CHECKING:
     from genai_prices.types import ModelPrice
 
-_NAMES = {"grok": "x-ai", "glm": "zai", "moonshot": "moonshotai"}
+_NAMES = {
+    "grok": "x-ai",
+    "glm": "zai",
+    "moonshot": "moonshotai",
+    "openai-responses": "openai",
+}
 """Providers that have another name in genai-prices."""
 _RATES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 """In the order of `Price`."""

@@ -118,7 +118,7 @@ class RemoteModel(Model):
     def _explained(self, wrong: CallError, path: str) -> CallError:
         """Remove the key from an error, and add advice to one that concerns key or address."""
         url = f"{self._base_url}{path}"
-        hint = address_hint(wrong, url, versioned=path.startswith("/chat/"))
+        hint = address_hint(wrong, url, versioned=path.startswith(("/chat/", "/responses")))
         advice = f" {hint}" if hint else ""
         if wrong.kind == "auth":
             key = self._key

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from models.saved import SCHEMA, WEATHER, ask, conversation, saved
-from pennyweight.models import google
 from pennyweight.models.failure import CallError
 from pennyweight.models.model import Usage
+from pennyweight.models.wires import google
 
 
 def test_thoughts_text_usage_and_logprobs() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from io import StringIO
 from typing import Any
 
+from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError, from_status, malformed, read_error, total
 from pennyweight.models.json_values import (
     PIECE,
@@ -27,6 +29,15 @@ VERSION = "2023-06-01"
 
 DEFAULT_MAX_TOKENS = 4096
 """The format requires a limit. This is the default, in addition to the thinking budget."""
+
+_NAME = re.compile(
+    r"claude-(?:(?P<before>\d)(?:[-.](?P<before_minor>\d))?-)?(?P<family>[a-z]+)"
+    r"(?:-(?P<after>\d{1,2})(?!\d)(?:[-.](?P<after_minor>\d{1,2})(?!\d))?)?"
+)
+_LEVELS_SINCE, _ONLY_LEVELS_SINCE, _NEVER = (4, 6), (4, 7), (99, 0)
+"""Which versions take levels ("adaptive thinking"), and which no longer take budgets."""
+_ALWAYS_SINCE = {"opus": (5, 5), "fable": (5, 0), "mythos": (5, 0)}
+"""Which versions cannot stop thinking."""
 
 _TRUNCATED = {"max_tokens", "model_context_window_exceeded"}
 
@@ -50,7 +61,7 @@ def encode(model: str, request: Request) -> tuple[str, dict[str, Any]]:
         "stop_sequences": list(wanted.stop) or None,
         "tools": [_tool(t) for t in wanted.tools] or None,
         "output_config": _output(wanted) or None,
-        "thinking": _thinking(wanted.thinking),
+        "thinking": _thinking(model, wanted.thinking),
     }
     return "/v1/messages", {**known(body), **wanted.extra}
 
@@ -74,12 +85,48 @@ def _output(wanted: Settings) -> dict[str, Any]:
     return output
 
 
-def _thinking(wanted: int | str | None) -> dict[str, Any] | None:
+def _thinking(model: str, wanted: int | str | None) -> dict[str, Any] | None:
     if wanted is None:
         return None
+    family, version = _release(model)
     if isinstance(wanted, str):
+        if version < _LEVELS_SINCE:
+            raise UsageError(
+                f"thinking: {wanted} is a level, but {model} takes only budgets. Write a number of "
+                "tokens, at least 1024."
+            )
         return {"type": "adaptive", "display": "summarized"}
-    return {"type": "enabled", "budget_tokens": wanted} if wanted else {"type": "disabled"}
+    if wanted and version >= _ONLY_LEVELS_SINCE:
+        raise UsageError(
+            f"thinking: {wanted} is a budget in tokens, but {model} takes only levels. Write low, "
+            "medium, high, xhigh or max."
+        )
+    if wanted:
+        return {"type": "enabled", "budget_tokens": wanted}
+    if version >= _ALWAYS_SINCE.get(family, _NEVER):
+        raise UsageError(
+            f"thinking: 0 turns thinking off, but {model} always thinks. Write low, the least "
+            "that it takes."
+        )
+    between = family == "sonnet" and version >= (5, 5)
+    return {"type": "between_tools" if between else "disabled"}
+
+
+def _release(model: str) -> tuple[str, tuple[int, int]]:
+    """Return family and version of a Claude model; an unknown one counts as one that takes all.
+
+    >>> _release("claude-3-7-sonnet-20250219"), _release("us.anthropic.claude-opus-4-7-v1:0")
+    (('sonnet', (3, 7)), ('opus', (4, 7)))
+    >>> _release("claude-sonnet-4-20250514"), _release("claude-mythos-preview"), _release("ours")
+    (('sonnet', (4, 0)), ('mythos', (5, 0)), ('', (4, 6)))
+    """
+    found = _NAME.search(model)
+    if not found:
+        return "", _LEVELS_SINCE
+    family, major = found["family"], found["before"] or found["after"]
+    if major is None:
+        return family, (5, 0) if family in {"fable", "mythos"} else _LEVELS_SINCE
+    return family, (int(major), int(found["before_minor"] or found["after_minor"] or 0))
 
 
 def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def encode(model: str, request: Request, limit: str = "max_tokens") -> tuple[str
         "top_logprobs": 1 if wanted.logprobs else None,
         "tools": tools or None,
         "response_format": None if wanted.schema is None else _format(wanted.schema),
-        "reasoning_effort": None if wanted.thinking is None else _effort(wanted.thinking),
+        "reasoning_effort": None if wanted.thinking is None else effort(wanted.thinking),
     }
     return "/chat/completions", {**known(body), **wanted.extra}
 
@@ -94,14 +94,15 @@ def _format(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": named}
 
 
-def _effort(thinking: int | str) -> str:
+def effort(thinking: int | str) -> str:
+    """Return the level of a thinking setting; 0 is `none`."""
     if isinstance(thinking, str):
         return thinking
     if thinking == 0:
         return "none"
     raise UsageError(
-        f"thinking: {thinking} is a budget in tokens, but OpenAI's format has only levels. Write a "
-        "level (minimal, low, medium, high), or put the provider's own setting under 'extra'."
+        f"thinking: {thinking} is a budget in tokens, but OpenAI's formats have only levels. Write "
+        "one (minimal, low, medium, high, xhigh), or put the provider's own setting under 'extra'."
     )
 
 

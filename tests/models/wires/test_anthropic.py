@@ -1,11 +1,14 @@
 """Anthropic's format, on saved responses in the documented shapes."""
 
 import pytest
+from anthropic.types import OutputConfigParam, ThinkingConfigParam
+from pydantic import TypeAdapter
 
 from models.saved import SCHEMA, WEATHER, ask, conversation, saved
-from pennyweight.models import anthropic
+from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError
 from pennyweight.models.model import Usage
+from pennyweight.models.wires import anthropic
 
 
 def test_thinking_text_and_usage() -> None:
@@ -79,6 +82,49 @@ def test_thinking(thinking: int | str, expected: dict[str, object], limit: int) 
     assert body["thinking"] == expected
     assert body["max_tokens"] == limit
     assert body.get("output_config") == ({"effort": "high"} if thinking == "high" else None)
+
+
+REFUSED = {
+    ("claude-opus-4-7", 2048): "takes only levels",
+    ("claude-sonnet-5-5", 2048): "takes only levels",
+    ("us.anthropic.claude-mythos-preview", 2048): "takes only levels",
+    ("claude-sonnet-4-5-20250929", "low"): "takes only budgets",
+    ("claude-3-7-sonnet-20250219", "low"): "takes only budgets",
+    ("claude-opus-5-5", 0): "always thinks",
+    ("claude-fable-5", 0): "always thinks",
+}
+
+
+@pytest.mark.parametrize(("model", "thinking"), REFUSED)
+def test_what_a_model_is_documented_to_refuse_is_told_before_a_call(
+    model: str, thinking: int | str
+) -> None:
+    with pytest.raises(UsageError, match=REFUSED[model, thinking]) as caught:
+        anthropic.encode(model, ask(thinking=thinking))
+    assert f"thinking: {thinking}" in str(caught.value)
+    assert model in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "thinking", "kind"),
+    [
+        ("claude-opus-4-5-20251101", 2048, "enabled"),
+        ("claude-haiku-4-5", 0, "disabled"),
+        ("claude-opus-4-6", 2048, "enabled"),
+        ("claude-opus-4-6", "high", "adaptive"),
+        ("claude-opus-4-7", "xhigh", "adaptive"),
+        ("claude-opus-5", 0, "disabled"),
+        ("claude-sonnet-5-5", 0, "between_tools"),
+        ("claude-opus-latest", 2048, "enabled"),
+        ("claude-opus-latest", "low", "adaptive"),
+        ("ours", 2048, "enabled"),
+    ],
+)
+def test_thinking_as_the_model_takes_it(model: str, thinking: int | str, kind: str) -> None:
+    body = anthropic.encode(model, ask(thinking=thinking))[1]
+    assert body["thinking"]["type"] == kind
+    TypeAdapter(ThinkingConfigParam).validate_python(body["thinking"])
+    TypeAdapter(OutputConfigParam).validate_python(body.get("output_config", {}))
 
 
 def test_a_conversation_with_tools_is_written() -> None:

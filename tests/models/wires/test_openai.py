@@ -6,9 +6,9 @@ import pytest
 
 from models.saved import SCHEMA, WEATHER, ask, conversation, saved
 from pennyweight.errors import UsageError
-from pennyweight.models import openai
 from pennyweight.models.failure import CallError
 from pennyweight.models.model import Usage
+from pennyweight.models.wires import openai
 
 
 def test_a_plain_reply() -> None:
@@ -211,7 +211,7 @@ def test_a_conversation_with_tools_is_written() -> None:
 
 
 def test_a_budget_of_thoughts_is_refused_with_advice() -> None:
-    with pytest.raises(UsageError, match="has only levels"):
+    with pytest.raises(UsageError, match="have only levels"):
         openai.encode("m", ask(thinking=1024))
 
 
