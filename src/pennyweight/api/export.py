@@ -20,6 +20,7 @@ from pennyweight.api.sources import run_source
 from pennyweight.define import Measure, add_measures, dtype, measure_passes, needed_measures
 from pennyweight.errors import InputError, UsageError
 from pennyweight.exports.export_format import ExportedRun
+from pennyweight.exports.partitioned import write_partitions
 from pennyweight.exports.registry import format_named
 from pennyweight.record import BY_NAME, KEY_IN_RUN, PERSON, PERSON_NOTES
 from pennyweight.render.plain import csv_table
@@ -46,6 +47,7 @@ def export(
     format: str | None = None,  # noqa: A002
     judgments: bool = False,
     where: Mapping[str, str] | None = None,
+    partition_by: str | Sequence[str] = (),
     store: str | Store | None = None,
 ) -> None:
     """Write the records of a run as JSONL, CSV (its cells guarded) or Parquet.
@@ -56,19 +58,23 @@ def export(
     other values in columns or measures, such as `{"passed": "false"}`.
 
     With the name of another tool as `format`, `output` is a new folder: `inspect`
-    (Inspect AI), `every_eval_ever`, `openai-evals`, `atif` or `otel`.
+    (Inspect AI), `every_eval_ever`, `openai-evals`, `atif` or `otel`. With `partition_by`, it is a
+    new folder too: Parquet files in folders such as `subject=ours/tier=T0`.
     """
+    columns = [partition_by] if isinstance(partition_by, str) else list(partition_by)
     found = run_source(source, store) if isinstance(source, str) else source
     if where and judgments:
         raise UsageError("--where selects records; it does not apply to --judgments.")
     if format is not None:
         if judgments:
             raise UsageError("--as writes records; it does not apply to --judgments.")
+        if columns:
+            raise UsageError("--partition-by writes Parquet; it does not apply to --as.")
         _write_as(format, output, found, where or {})
         return
     path = Path(output) if output is not None else None
     kind = path.suffix if path else ".jsonl"
-    if kind not in {".jsonl", ".csv", ".parquet"}:
+    if not columns and kind not in {".jsonl", ".csv", ".parquet"}:
         raise UsageError(f"-o {path}: the name must end in .jsonl, .csv or .parquet.")
     said = _said(found)
     frames: Iterator[pl.DataFrame] = (
@@ -79,6 +85,10 @@ def export(
         if judged.is_empty():
             raise InputError([f"{found.name} has no judgments; 'pennyweight judge' makes them."])
         frames = iter([judged])
+    if columns:
+        with _new_folder(output, "--partition-by", found) as part:
+            write_partitions(part, frames, columns)
+        return
     _write_table(path, kind, frames, found)
 
 
@@ -144,21 +154,29 @@ def _write_as(
 ) -> None:
     """Write the records in the format of another tool, into a folder that is complete or absent."""
     chosen = format_named(name)
-    if output is None:
-        raise UsageError(f"--as {name} writes a folder: name it with -o FOLDER.")
-    folder, run = Path(output), source.run
-    if folder.suffix in _FILES:
-        raise UsageError(f"-o {folder}: --as {name} writes a folder. Name it without an ending.")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"-o {folder}: it exists already. Name a new folder, or delete it first.")
+    run = source.run
     rates = cache(partial(_pass_rates, source, where))
     about = ExportedRun(run.id, run.suite, run.status, run.created, __version__, CONFIDENCE, rates)
+    with _new_folder(output, f"--as {name}", source) as part:
+        chosen.write(part, about, decided_rows(source, where))
+
+
+@contextmanager
+def _new_folder(output: str | Path | None, option: str, source: RunSource) -> Iterator[Path]:
+    """Write a folder under another name first, so that it is complete or absent."""
+    if output is None:
+        raise UsageError(f"{option} writes a folder: name it with -o FOLDER.")
+    folder = Path(output)
+    if folder.suffix in _FILES:
+        raise UsageError(f"-o {folder}: {option} writes a folder. Name it without an ending.")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"-o {folder}: it exists already. Name a new folder, or delete it first.")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".pennyweight", dir=folder.parent) as held:
             part = Path(held) / "part"
             part.mkdir()
-            chosen.write(part, about, decided_rows(source, where))
+            yield part
             if not any(part.iterdir()):
                 raise InputError([f"{source.name} has no records yet."])
             part.replace(folder)

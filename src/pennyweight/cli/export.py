@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from pennyweight.cli.options import FILE, store_option, where_option
+from pennyweight.cli.options import FILE, names_option, store_option, where_option
 
 EPILOG = """\b
 Examples:
   pennyweight export latest -o records.parquet
   pennyweight export latest --where passed=false --where tier=T1
   pennyweight export latest --as inspect -o logs
+  pennyweight export latest --partition-by subject,tier -o table
 """
 
 
@@ -22,13 +23,16 @@ Examples:
     "-o",
     "--output",
     type=FILE,
-    help="File to write: .jsonl, .csv or .parquet. With --as: a new folder.",
+    help="File to write: .jsonl, .csv or .parquet. With --as or --partition-by: a new folder.",
 )
 @click.option(
     "--as",
     "format",
     metavar="TOOL",
     help="Write the format of another tool: inspect, every_eval_ever, openai-evals, atif or otel.",
+)
+@names_option(
+    "--partition-by", "Write Parquet files in a folder for each value of these columns.", "COLUMNS"
 )
 @click.option("--judgments", is_flag=True, help="Write the judgments instead of the records.")
 @where_option
@@ -37,6 +41,7 @@ def command(
     run: str,
     output: Path | None,
     format: str | None,
+    partition_by: list[str],
     judgments: bool,
     where: dict[str, str],
     store: str | None,
@@ -48,6 +53,7 @@ def command(
     """
     from pennyweight.api.export import export
 
-    export(run, output, format=format, judgments=judgments, where=where, store=store)
+    written = {"format": format, "judgments": judgments, "partition_by": partition_by}
+    export(run, output, **written, where=where, store=store)
     if output:
         click.echo(f"Wrote {output}.", err=True)
