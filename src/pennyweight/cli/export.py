@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -53,7 +54,7 @@ def command(
     """
     from pennyweight.api.export import export
 
-    written = {"format": format, "judgments": judgments, "partition_by": partition_by}
-    export(run, output, **written, where=where, store=store)
+    written: dict[str, Any] = {"format": format, "partition_by": partition_by}
+    export(run, output, judgments=judgments, where=where, store=store, **written)
     if output:
         click.echo(f"Wrote {output}.", err=True)
