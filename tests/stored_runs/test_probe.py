@@ -1,7 +1,10 @@
 """A truncation probe of a run: real calls of a server that continues an assistant's message."""
 
 import json
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,8 +24,10 @@ class Continuing(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     bodies: list[dict] = []  # noqa: RUF012 - the requests of one test
     fail = False
+    pause = 0.0
 
     def do_POST(self) -> None:
+        time.sleep(self.pause)
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.bodies.append(body)
         start = body["messages"][-1]
@@ -102,6 +107,41 @@ def test_a_probe_that_stopped_is_resumed_without_calls_made_twice(address: str) 
     again = command("run", "--resume", run.id)
     assert again.code == 0, again.err
     assert not Continuing.bodies
+
+
+def test_a_probe_that_is_killed_is_continued_and_gives_the_same_area(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [{"id": f"t{i}", "input": f"{i}: 12 + 30?", "target": "42"} for i in range(30)]
+    flying, most = 3, 5 * len(tasks)
+    given = suite(address, tasks=tasks, limits={"concurrency": flying, "usd": 1})
+    first = pennyweight.run(given, progress=False)
+    whole = pennyweight.run(first.id, probe="truncation", progress=False)
+    monkeypatch.setattr(Continuing, "pause", 0.02)
+    Continuing.bodies.clear()
+    arguments, kept = ["run", first.id, "--probe", "truncation"], 0
+    for kill in range(1, 4):
+        before = len(Continuing.bodies)
+        process = subprocess.Popen([sys.executable, "-m", "pennyweight", *arguments])
+        while process.poll() is None and len(Continuing.bodies) < before + 25:
+            time.sleep(0.005)
+        process.kill()
+        assert process.wait() == -9
+        run = pennyweight.runs()[0]
+        stored = run.records().height
+        assert kept <= stored < most
+        assert len(Continuing.bodies) <= stored + kill * flying
+        kept, arguments = stored, ["run", "--resume", run.id]
+    monkeypatch.chdir(tmp_path.parent)  # a run is continued from any folder
+    done = command("run", "--resume", run.id)
+    assert done.code == 0, done.err
+    assert len(Continuing.bodies) <= most + 3 * flying
+    rows = pennyweight.load(run.id).records()
+    assert rows.select("tier", "task_id").n_unique() == rows.height == most
+    area, other = (
+        pennyweight.score(one, by="subject")["truncation_aoc"] for one in (run.id, whole.id)
+    )
+    assert (area.value, area.records) == (other.value, other.records)
 
 
 def test_what_cannot_be_probed_is_refused_before_any_call(address: str) -> None:
