@@ -33,6 +33,8 @@ def smooth_error(stated: Floats, correct: Floats) -> float:
     >>> round(smooth_error(np.full(100, 0.9), np.repeat([1.0, 0.0], 50)), 3)
     0.4
     """
+    order = np.lexsort((correct, stated))  # so that not even rounding depends on the records' order
+    stated, correct = stated[order], correct[order]
     residuals = np.bincount(_cells(stated), correct - stated, CELLS) / len(stated)
     return float(_of_residuals(residuals[None])[0])
 
@@ -70,6 +72,7 @@ class SmoothCalibration:
         """Return both ends, or None with one task."""
         stated, correct = (pl.col(name) for name in sample.inputs)
         rows = sample.frame.select(CLUSTER, p=stated, y=correct.cast(pl.Float64)).drop_nulls()
+        rows = rows.sort("p", "y", CLUSTER)
         tasks = rows[CLUSTER].n_unique()
         if tasks < 2:
             return None
