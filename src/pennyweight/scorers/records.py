@@ -167,6 +167,10 @@ class ScoredSource(Source):
         """Return the options of the source."""
         return self.source.options()
 
+    def check(self) -> None:
+        """Have the source check what was asked for."""
+        self.source.check()
+
     def notes(self) -> Sequence[str]:
         """Return what people should know about the records of the source."""
         return self.source.notes()

@@ -87,6 +87,8 @@ def load(
         done += frame.height
         if progress:
             progress(done)
+    for source in sources:
+        source.check()
     loaded.problems = [problem for _, problem in sorted(found, key=itemgetter(0))]
     loaded.filled = seen
     if seen:

@@ -39,6 +39,8 @@ TOOL_PASSED = "tool_passed"
 """The column with the verdict of the tool, where answers are compared again."""
 _DECIDED = ("passed", "correct", "tool", "judge_passed", "judge_scores")
 """What decides in place of the answer."""
+_SCORED = frozenset({"passed", "score", "undecided"})
+"""What a record has that was scored, if only by a score that decides nothing."""
 _KEY = ("run", "subject", "tier", "task_id")
 _NAMES = (*_KEY, "suite")
 _LISTED = 5
@@ -100,6 +102,11 @@ class LogSource(Source):
                 number, batch, size = number + len(batch), [], 0
         if batch:
             yield partial(_parsed, log, batch, range(number, number + len(batch)))
+
+    def check(self) -> None:
+        """Refuse a chosen score if the latest reading found no score at all."""
+        if self.format.scores and (log := self._reading.log) is not None:
+            log.check_scorer()
 
     def notes(self) -> list[str]:
         """Say what the latest reading found out: what differs from the tool, what was left out."""
@@ -182,6 +189,8 @@ def _parsed(log: Log, rows: Sequence[Row], numbers: Sequence[int], names: Names)
         numbers = [n for n, row in zip(numbers, rows, strict=True) if PROBLEM not in row]
         rows = [row for row in rows if PROBLEM not in row]
     with _expected(log):
+        if log.options.scorer and any(not _SCORED.isdisjoint(row) for row in rows):
+            log.offer([log.options.scorer])
         log.count([_named(row) for row in rows])
         for row in rows:
             _settle(log, row)

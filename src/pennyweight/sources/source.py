@@ -81,6 +81,9 @@ class Source(Protocol):
         """Return the options it is scored with, such as its answer rule and match rule."""
         return {}
 
+    def check(self) -> None:
+        """Raise UsageError if what was asked for is nowhere in the records, once they were read."""
+
     def notes(self) -> Sequence[str]:
         """Return what people should know about the records, once they were read."""
         return ()

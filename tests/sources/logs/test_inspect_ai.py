@@ -211,6 +211,16 @@ def test_scores_errors_and_limits(tmp_path: Path) -> None:
         records(path, scorer="nope")
 
 
+@pytest.mark.parametrize("form", ["zstandard", "crashed", "json"])
+def test_a_log_without_scores_has_none_to_choose(form: str, tmp_path: Path) -> None:
+    path = log(tmp_path, form, samples=[sample(scores=None), sample(id="b", scores={})])
+    assert [r["passed"] for r in records(path)] == [None, None]
+    with pytest.raises(UsageError, match=r"Score 'match' is not known\. The log has no scores"):
+        records(path, scorer="match")
+    with pytest.raises(UsageError, match="The log has no scores"):
+        pennyweight.score(path, scorer="match")
+
+
 def test_what_differs_from_the_tools_summary_is_told(tmp_path: Path) -> None:
     assert notes_of(log(tmp_path)) == []
     told = notes_of(log(tmp_path, samples=SAMPLES[:2]))

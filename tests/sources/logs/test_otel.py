@@ -384,6 +384,9 @@ def test_the_label_decides_and_the_scorer_is_chosen(tmp_path: Path) -> None:
     assert (row["passed"], row["undecided"]) == (None, ["tone"])
     with pytest.raises(UsageError, match=r"Evaluation 'tome' is not known\. Did you mean 'tone'"):
         records(path, scorer="tome")
+    bare = written(tmp_path / "bare.jsonl", spans(span("01", "", CHAT)))
+    with pytest.raises(UsageError, match=r"Score 'tone' is not known\. The log has no scores"):
+        records(bare, scorer="tone")
 
 
 def test_a_task_is_any_attribute_and_secrets_are_not_copied(tmp_path: Path) -> None:
