@@ -83,6 +83,7 @@ class Source(Protocol):
 
     def check(self) -> None:
         """Raise UsageError if what was asked for is nowhere in the records, once they were read."""
+        return
 
     def notes(self) -> Sequence[str]:
         """Return what people should know about the records, once they were read."""
