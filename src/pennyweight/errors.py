@@ -16,8 +16,6 @@ Every message says what is wrong, with which value, and what to do next.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
-from hashlib import sha256
 
 SHOWN = 20
 
@@ -56,6 +54,8 @@ class UntrustedError(UsageError):
 
 def mark_of(uses: Sequence[str]) -> str:
     """Return a hash of what a suite would do."""
+    from hashlib import sha256  # noqa: PLC0415 - slow to load, and every command loads this module
+
     return sha256("\n".join(uses).encode("utf-8", "replace")).hexdigest()[:16]
 
 
@@ -113,6 +113,8 @@ def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
     >>> unknown("Metric", "acuracy", ["accuracy", "ece"], "'pennyweight metrics' lists them all.")
     "Metric 'acuracy' is not known. Did you mean 'accuracy'? 'pennyweight metrics' lists them all."
     """
+    from difflib import get_close_matches  # noqa: PLC0415
+
     near = get_close_matches(name, list(known), n=1, cutoff=0.6)
     words = [f"{kind} {name!r} is not known."]
     if near:
