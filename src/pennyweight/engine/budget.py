@@ -64,12 +64,13 @@ def ceiling(turns: Sequence[Mapping[str, str]], tools: Sequence[Any] = ()) -> in
     >>> ceiling([{"role": "user", "content": "¿2 + 2?"}])
     24
     """
-    used = sum(_size(turn["content"]) + TURN for turn in turns)
-    return used + sum(_size(json.dumps(tool, default=str)) + TURN for tool in tools)
-
-
-def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    texts = [turn["content"] for turn in turns]
+    if tools:
+        texts += [json.dumps(tool, default=str) for tool in tools]
+    used = TURN * len(texts)
+    for text in texts:
+        used += len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return used
 
 
 class GrantAnswer(Enum):

@@ -7,10 +7,9 @@ stays reserved if the call may have been charged.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -29,7 +28,6 @@ from pennyweight.store.store import CALL_COLUMNS, RESERVED, Row
 from pennyweight.suite.values import Subject
 
 NOTHING_USED, NOT_KNOWN = Amount(0.0, 0), Amount(None, None)
-_NO_LIMIT = contextlib.nullcontext()
 _in_order: Callable[[dict[str, Any]], Row] = itemgetter(*CALL_COLUMNS)
 
 
@@ -99,8 +97,8 @@ async def call_once(
             release()
             raise ClosedError
         left = budget.left
-        async with asyncio.timeout(left) if left is not None else _NO_LIMIT:
-            reply = await model.call(request)
+        call = model.call(request)
+        reply = await (call if left is None else _in_time(call, left))
         used = used_by(reply)
         return CallResult(used, (time.monotonic() - began) * 1000, reply, release=release)
     except TimeoutError:
@@ -118,6 +116,11 @@ async def call_once(
     finally:
         budget.settle(reservation, used)
     return failed(error, NOT_KNOWN if error.perhaps_paid and not error.usage else used)
+
+
+async def _in_time(call: Awaitable[Reply], left: float) -> Reply:
+    async with asyncio.timeout(left):
+        return await call
 
 
 def used_of(prices: Prices, subject: Subject, reply: Reply) -> Amount:
@@ -139,7 +142,11 @@ def call_row(kind: str, key: AttemptKey, model: str, result: CallResult, most: A
     reply, used, usage = result.reply, result.used, result.usage
     return _in_order(
         {
-            **key._asdict(),
+            "run": key.run,
+            "subject": key.subject,
+            "tier": key.tier,
+            "task_id": key.task_id,
+            "attempt": key.attempt,
             "kind": kind,
             "model": model,
             "status": "ok" if reply else result.error.kind if result.error else kind,

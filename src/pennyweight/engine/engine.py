@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
@@ -139,10 +138,12 @@ class Engine:
         def look_ahead() -> None:
             """Prepare the next attempt; an error in it is raised when its turn comes."""
             attempt = None if self.tally.stopping else queue.take(ahead=True)
-            if attempt is not None:
+            if attempt is None:
+                return
+            try:
+                ahead.append((attempt, self._ready(attempt, self._side(attempt))))
+            except Exception:
                 ahead.append((attempt, None))
-                with suppress(Exception):
-                    ahead[0] = attempt, self._ready(attempt, self._side(attempt))
 
         while not self.tally.stopping:
             attempt, call = ahead.pop() if ahead else (queue.take(), None)
@@ -170,7 +171,7 @@ class Engine:
         if attempt.seed is not None and chosen.seed is None:
             chosen = replace(chosen, seed=attempt.seed)
         work = work_of(attempt)
-        messages = tuple(Message(t["role"], t["content"]) for t in turns)
+        messages = tuple([Message(t["role"], t["content"]) for t in turns])
         label = f"{attempt.tier.name}\0{attempt.task.id}"
         request = Request(messages, chosen, attempt.number, work, label)
         tokens, output = ceiling(turns) + side.sent, side.output
@@ -311,7 +312,7 @@ class Engine:
         answered = result.reply is not None
         if call.conversation and answered:  # includes what was answered in an earlier try
             cost, took = sum_known([usd for _, usd in call.bills]), latency or took
-        usages = [used for used, _ in call.bills] or [usage]
+        usages = [used for used, _ in call.bills] if call.bills else [usage]
         price = self.prices.in_lane(reply.lane).used(attempt.subject, usages)
         waited = (time.monotonic() - began) * 1000 - (took if answered else 0.0)
         return _in_order_of_records(
@@ -331,8 +332,8 @@ class Engine:
                 **task_columns(task),
                 "response": storable(reply.text) if answered else None,
                 "reasoning": storable(reply.reasoning),
-                "tool_calls": _json(reply.tool_calls),
-                "logprobs": _json(reply.logprobs),
+                "tool_calls": _json(reply.tool_calls) if reply.tool_calls else None,
+                "logprobs": _json(reply.logprobs) if reply.logprobs else None,
                 "finish": storable(reply.finish),
                 "truncated": reply.truncated if answered else None,
                 "refused": reply.refused if answered else None,
@@ -363,8 +364,6 @@ class Engine:
         )
 
 
-def _json(items: Any) -> str | None:
-    if not items:
-        return None
+def _json(items: Any) -> str:
     plain = [i if isinstance(i, tuple) else {n: getattr(i, n) for n in i.__slots__} for i in items]
     return json.dumps(plain)

@@ -19,6 +19,8 @@ def count(value: Any) -> int | None:
     >>> count(12), count(12.0), count("12"), count(-1), count(True), count(2**41)
     (12, 12, None, None, None, None)
     """
+    if value is None or type(value) is int:  # nearly always
+        return value if value is not None and 0 <= value <= MAX_TOKENS else None
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 <= value <= MAX_TOKENS:
         return None

@@ -29,6 +29,7 @@ class Prices:
     names: Mapping[str, str] = field(default_factory=dict)
     batch: bool = False
     _known: dict[str, Price | str] = field(default_factory=dict)
+    _prices: dict[str, Price | None] = field(default_factory=dict)
     _of_batches: Prices | None = None
 
     @classmethod
@@ -46,8 +47,11 @@ class Prices:
 
     def of(self, subject: Subject) -> Price | None:
         """Return the price of a subject's model."""
-        found = self._known.get(subject.name) or self._found(subject)
-        return found if isinstance(found, Price) else None
+        name = subject.name
+        if name not in self._prices:
+            found = self._found(subject)
+            self._prices[name] = found if isinstance(found, Price) else None
+        return self._prices[name]
 
     def why_unknown(self, subject: Subject) -> str:
         """Say why a price is not known, as the end of a sentence; "" if it is."""

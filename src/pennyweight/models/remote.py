@@ -65,6 +65,7 @@ class RemoteModel(Model):
         headers = self._headers = wire.headers(key.reveal() if key else None)
         self._base_url = base_url.rstrip("/")
         self._transport = Transport(base_url, headers, timeout)
+        self._limited: tuple[Settings, int] | None = None
 
     def encode(self, request: Request) -> tuple[str, dict[str, Any]]:
         """Return the request as it is sent. Raise UsageError if a setting cannot be expressed."""
@@ -94,7 +95,7 @@ class RemoteModel(Model):
         if request.settings.stream:
             stream = EventStream(self._wire.streamed_body(), exact="tools" in body)
         try:
-            limit = max_bytes(self._wire.most_output(body), logprobs=request.settings.logprobs)
+            limit = self._max_bytes(request.settings, body)
             answer = self._cleaned(await self._transport.post(path, body, limit, stream))
             if answer.status != 200:
                 raise self._refused(answer)
@@ -104,6 +105,13 @@ class RemoteModel(Model):
         except CallError as wrong:
             failed = self._explained(wrong, path)
         raise failed
+
+    def _max_bytes(self, settings: Settings, body: Mapping[str, Any]) -> int:
+        """Return the size limit of a reply, which attempts with the same settings share."""
+        if self._limited is None or self._limited[0] is not settings:
+            limit = max_bytes(self._wire.most_output(body), logprobs=settings.logprobs)
+            self._limited = settings, limit
+        return self._limited[1]
 
     def _cleaned(self, answer: Answer) -> Answer:
         return replace(answer, body=self._key.redact_body(answer.body)) if self._key else answer

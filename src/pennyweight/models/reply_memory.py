@@ -98,7 +98,8 @@ class ReplyScope:
 
     def __exit__(self, *error: object) -> None:
         _SHARES.reset(self._token)
-        _return_all(self._shares)
+        if self._shares:
+            _return_all(self._shares)
 
 
 def begin_reply() -> None:

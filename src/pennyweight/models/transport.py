@@ -6,7 +6,6 @@ import asyncio
 import json
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -89,13 +88,14 @@ class Transport:
         if connection.reusable:
             self._idle.append(connection)
         headers = connection.headers
-        encoding = headers.get("content-encoding", "").lower()
-        if encoding not in {"", "identity"}:
+        encoding = headers.get("content-encoding")
+        packed = encoding is not None and encoding.lower() not in {"", "identity"}
+        if packed:
             share = share or await _granted(max_body)
         if share is not None:
             keep(share)
-        if encoding not in {"", "identity"}:
-            received = _unpacked(received, encoding, max_body)
+        if packed and encoding:
+            received = _unpacked(received, encoding.lower(), max_body)
         latency, first = (perf_counter() - started) * 1000, None
         if connection.is_stream and stream is not None:
             received = _written(stream.finish(headers.get("content-type", "")))
@@ -171,13 +171,10 @@ def parse(answer: Answer, *, exact: bool = False) -> Any:
 
 def read_json(body: bytes, *, exact: bool = False) -> Any:
     """Read JSON, falling back to a slower parser for what the fast one rejects, such as NaN."""
-    if not exact:
-        with suppress(ValueError):
-            return orjson.loads(body)
     try:
-        return json.loads(body)
+        return json.loads(body) if exact else orjson.loads(body)
     except (ValueError, RecursionError):
-        return None
+        return None if exact else read_json(body, exact=True)
 
 
 def _written(body: Any) -> bytes:

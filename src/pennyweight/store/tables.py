@@ -8,6 +8,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Connection,
     Double,
     Index,
     Integer,
@@ -15,8 +16,9 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    event,
 )
-from sqlalchemy.dialects.postgresql import TSVECTOR
+from sqlalchemy.types import UserDefinedType
 
 from pennyweight.record import KEY, STORED
 from pennyweight.record import Column as Declared
@@ -36,6 +38,16 @@ _TYPES: dict[str, Any] = {
     "number": Double,
     "boolean": Boolean,
 }
+
+
+class _Lexemes(UserDefinedType[str]):
+    """PostgreSQL's tsvector. SQLAlchemy's own type loads its whole dialect, which is slow."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        """Return the type in SQL."""
+        return "TSVECTOR"
 
 
 def _column(declared: Declared) -> Column[Any]:
@@ -269,11 +281,20 @@ WORDS = Table(
     Column("place", BigInteger, nullable=False),
     Column("n", BigInteger, nullable=False),
     *_key(),
-    Column("words", TSVECTOR().with_variant(Text, "sqlite")),
+    Column("words", _Lexemes().with_variant(Text, "sqlite")),
     PrimaryKeyConstraint("place", "n"),
-    Index("pennyweight_words_gin", "words", postgresql_using="gin").ddl_if(dialect="postgresql"),
 )
 """The number of each record in an index, and its words in PostgreSQL; SQLite has FTS5 tables."""
+
+
+def _index_words(_: Table, connection: Connection, **__: Any) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(
+            f"CREATE INDEX pennyweight_words_gin ON {WORDS.name} USING gin (words)"
+        )
+
+
+event.listen(WORDS, "after_create", _index_words)
 
 SCORE = Table(
     "pennyweight_score",

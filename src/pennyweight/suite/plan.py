@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 from pennyweight.suite.scenarios import LATER
@@ -95,12 +96,15 @@ def conversation(tier: Tier, task: Task) -> list[dict[str, str]]:
     system = render(tier.system, values) if tier.system else ""
     if system.strip():
         turns.append({"role": "system", "content": system})
-    turns += [{"role": m.role, "content": m.content} for m in (*tier.shown, *task.before)]
+    if tier.shown or task.before:
+        turns += [{"role": m.role, "content": m.content} for m in (*tier.shown, *task.before)]
     if tier.messages:
         turns += [{"role": m.role, "content": render(m.content, values)} for m in tier.messages]
     else:
         turns.append({"role": "user", "content": render(tier.prompt, values)})
-    return turns + [{"role": LATER, "content": line} for line in task.turns]
+    if task.turns:
+        turns += [{"role": LATER, "content": line} for line in task.turns]
+    return turns
 
 
 def variables(
@@ -110,16 +114,22 @@ def variables(
 
     `aliases` are columns that became fields, under their own names.
     """
-    own = {name: getattr(task, name, None) for name in FIELDS}
-    shown = [
+    values = {name: value for name, value in task.extra.items() if name not in HIDDEN}
+    if isinstance(task, Task):
+        own = dict(zip(FIELDS, _fields(task), strict=True))
+    else:
+        own = {name: getattr(task, name, None) for name in FIELDS}
+    if aliases:
+        values |= {name: own[field] for name, field in aliases.items() if name not in own}
+    values |= own
+    values["examples"] = [
         {**example.extra, "input": example.input, "output": example.output} for example in examples
     ]
-    extra = {name: value for name, value in task.extra.items() if name not in HIDDEN}
-    named = {name: own[field] for name, field in aliases.items() if name not in own}
-    return {**extra, **named, **own, "examples": shown}
+    return values
 
 
 FIELDS = ("id", "input", "context", "category", "capability", "name")
+_fields = attrgetter(*FIELDS)
 
 
 def shows_examples(texts: Sequence[str]) -> bool:

@@ -92,12 +92,15 @@ def render(source: str, variables: Mapping[str, Any]) -> str:
         return source
     try:
         pieces = _plain(source)
-        if pieces is not None and all(name in variables for name in pieces[1::2]):
+        if pieces is not None:
             filled = list(pieces)
             for at in range(1, len(filled), 2):
+                if filled[at] not in variables:
+                    break
                 value = variables[filled[at]]
                 filled[at] = "" if value is None else str(value)
-            return "".join(filled)
+            else:
+                return "".join(filled)
         template = compiled(source)
         context = template.new_context({**_GLOBALS, **variables}, shared=True)
         ALLOWANCE.renew()

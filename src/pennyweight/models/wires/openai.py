@@ -37,6 +37,14 @@ _OTHER_CONTENT = ("tool_calls", "function_call", "refusal", "reasoning", "reason
 """A message with one of these may lack content."""
 
 
+_CHAT = (
+    *("prompt_tokens", "completion_tokens"),
+    *("prompt_tokens_details", "completion_tokens_details"),
+)
+_RESPONSES = ("input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details")
+"""The names of counts, and of their parts, in both formats."""
+
+
 def headers(key: str | None) -> dict[str, str]:
     """Return the authentication headers."""
     return {"Authorization": f"Bearer {key}"} if key else {}
@@ -81,6 +89,8 @@ def most_output(body: Mapping[str, Any]) -> int | None:
 
 
 def _message(message: Message) -> dict[str, Any]:
+    if not (message.tool_calls or message.tool_call_id is not None or message.name is not None):
+        return {"role": message.role, "content": message.content}
     calls = [
         {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
         for c in message.tool_calls
@@ -109,10 +119,9 @@ def effort(thinking: int | str) -> str:
 def spent(body: Any) -> Usage:
     """Read the usage of a reply, by the names of the chat format or of the responses format."""
     usage = object_of(body.get("usage"))
-    into, out = ("prompt", "completion") if "prompt_tokens" in usage else ("input", "output")
-    prompt, completion = count(usage.get(f"{into}_tokens")), count(usage.get(f"{out}_tokens"))
-    of_prompt = object_of(usage.get(f"{into}_tokens_details"))
-    of_completion = object_of(usage.get(f"{out}_tokens_details"))
+    into, out, into_parts, out_parts = _CHAT if "prompt_tokens" in usage else _RESPONSES
+    prompt, completion = count(usage.get(into)), count(usage.get(out))
+    of_prompt, of_completion = object_of(usage.get(into_parts)), object_of(usage.get(out_parts))
     other = usage.get("prompt_cache_hit_tokens", usage.get("cached_tokens"))
     cached = count(of_prompt.get("cached_tokens", other))
     written = count(of_prompt.get("cache_write_tokens", usage.get("cache_creation_input_tokens")))
@@ -138,7 +147,7 @@ def decode(body: Any, latency_ms: float | None = None) -> Reply:
     return Reply(
         text=text or text_of(refusal),
         reasoning=reasoning,
-        tool_calls=tuple(_call(c) for c in message.get("tool_calls") or ()),
+        tool_calls=tuple(map(_call, message.get("tool_calls") or ())),
         usage=spent(body),
         truncated=finish in _TRUNCATED,
         refused=bool(refusal) or finish in _REFUSED,
