@@ -49,13 +49,12 @@ def run() -> list[Result]:
         for records in (50_000, 500_000, 5_000_000):
             path = Path(folder, f"{records}.jsonl")
             generate(path, records)
-            command = [*PENNYWEIGHT, "score", str(path), "--format", "json"]
-            runs, loops = [], []
+            table = [*PENNYWEIGHT, "score", str(path)]
+            runs, tables, loops = [], [], []
             for _ in range(5 if records < 5_000_000 else 1):
-                runs.append(spend(command))
-                if (
-                    records == 500_000
-                ):  # alternating, so that both see the machine in the same state
+                runs.append(spend([*table, "--format", "json"]))
+                if records == 500_000:  # alternating, so that all see the machine in the same state
+                    tables.append(spend(table))
                     loops.append(spend([sys.executable, "-m", "bench.plain_loop", str(path)]))
             spent[records] = best = min(runs, key=lambda s: s.seconds)
             print(
@@ -63,13 +62,19 @@ def run() -> list[Result]:
                 f"{best.seconds:.2f} s, {best.mebibytes:,.0f} MiB"
             )
             if records == 500_000:
-                plain = min(s.seconds for s in loops)
+                plain, shown = (min(s.seconds for s in each) for each in (loops, tables))
                 print(f"{records:>9,} records in a plain loop: {plain:.2f} s")
+                print(f"{records:>9,} records, the metrics of the table alone: {shown:.2f} s")
             path.unlink()
     small, middle, large = (s.seconds / n * 1e6 for n, s in spent.items())
     return [
+        Result("score, speed relative to a plain loop", plain / shown, 2.5, " ×", True),
         Result(
-            "score, speed relative to a plain loop", plain / spent[500_000].seconds, 2, " ×", True
+            "score of every metric, speed relative to a plain loop",
+            plain / spent[500_000].seconds,
+            2,
+            " ×",
+            True,
         ),
         Result("score, memory for 500,000 records", spent[500_000].mebibytes, 1024, " MiB"),
         Result("score, memory for 5,000,000 records", spent[5_000_000].mebibytes, 2048, " MiB"),
