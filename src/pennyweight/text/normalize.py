@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import polars as pl
 
@@ -46,10 +45,22 @@ def normalize(text: pl.Expr) -> pl.Expr:
     ... )["a"].to_list()
     ['paris', '1000', '1000', '1000', '0', '1,00']
     """
-    low = text.str.strip_chars().str.to_lowercase()
+    return text.map_batches(_normal, return_dtype=pl.String, is_elementwise=True)
+
+
+def _normal(texts: pl.Series) -> pl.Series:
+    """Normalise step by step: an expression would compute its common parts again and again."""
+    low = texts.str.strip_chars().str.to_lowercase()
     done = low.str.contains(_CANONICAL) & (low.str.len_bytes() <= _PLAIN)
-    odd = pl.when(low.str.contains(_NUMBER) & ~done).then(low)
-    return pl.coalesce(_map_values(odd, canonical_number), low)
+    places = (~done).arg_true()
+    others = low.gather(places)
+    is_odd = others.str.contains(_NUMBER)
+    if not is_odd.any():
+        return low
+    odd = others.filter(is_odd)
+    values = odd.unique()
+    numbers = odd.replace_strict(values, [canonical_number(value) for value in values])
+    return low.scatter(places.filter(is_odd), numbers)
 
 
 def canonical_number(text: str) -> str:
@@ -74,15 +85,3 @@ def canonical_number(text: str) -> str:
         return minus + digits + "0" * power
     digits = digits.rjust(1 - power, "0")
     return f"{minus}{digits[:power]}.{digits[power:]}"
-
-
-def _map_values(text: pl.Expr, function: Callable[[str], str]) -> pl.Expr:
-    """Apply a function to each distinct value that is not null, once."""
-
-    def mapped(series: pl.Series) -> pl.Series:
-        values = series.drop_nulls().unique()
-        if values.is_empty():
-            return series
-        return series.replace_strict(values, [function(v) for v in values], default=None)
-
-    return text.map_batches(mapped, return_dtype=pl.String, is_elementwise=True)
