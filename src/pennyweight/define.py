@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoints, entry_points
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import polars as pl
@@ -207,16 +207,12 @@ amount = partial(metric, range=(0, None), better="lower")
 """Declare a metric of what an attempt uses: money, time or tokens."""
 
 
-@cache  # it reads the metadata of every installed package
-def _our_points() -> dict[str, EntryPoints]:
-    every = entry_points()
-    ours = (group for group in every.groups if group.startswith("pennyweight."))
-    return {group: every.select(group=group) for group in ours}
+_all_points = cache(entry_points)  # it reads the metadata of every installed package
 
 
-def points(group: str) -> Sequence[EntryPoint]:
+def points(group: str) -> EntryPoints:
     """Return what installed packages declare under an entry point."""
-    return tuple(_our_points().get(group, ()))
+    return _all_points().select(group=group)
 
 
 def load_installed(group: str) -> None:
