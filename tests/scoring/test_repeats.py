@@ -4,6 +4,7 @@ import math
 from itertools import combinations
 
 import numpy as np
+import polars as pl
 import pytest
 from scorio import eval as scorio
 
@@ -205,3 +206,18 @@ def test_the_split_compares_each_side_with_itself():
     steady = rows_of([[True] * 3] * 5) + rows_of([[False] * 3] * 5, tier="T1")
     split = pennyweight.score(steady).groups[0].repeats.variance["passed"]
     assert (split.task, split.attempt) == (0.0, 0.0)
+
+
+def test_one_task_with_very_many_attempts():
+    attempts, passes = 20_000, 15_000
+    frame = pl.DataFrame(
+        {
+            "task_id": ["a"] * attempts,
+            "attempt": list(range(1, attempts + 1)),
+            "passed": [True] * passes + [False] * (attempts - passes),
+        }
+    )
+    metrics = ["pass_at_k", "pass_hat_k", "g_pass_at_k", "mg_pass_at_k", "k_of_n"]
+    scores = pennyweight.score(frame, metrics=metrics)
+    values = [scores[name].value for name in metrics]
+    assert values == [1.0, 0.0, values[2], 2 * (passes - attempts // 2) / attempts, 1.0]

@@ -37,11 +37,11 @@ def at_least(least: int, drawn: int, passes: int, attempts: int) -> float | None
     """
     if attempts < drawn:
         return None
-    ways = partial(_ways, drawn, passes, attempts)
+    ways, fewest = partial(_ways, drawn, passes, attempts), max(0, drawn - attempts + passes)
     whole = math.comb(attempts, drawn)
     if 2 * least > drawn:
-        return sum(map(ways, range(least, min(drawn, passes) + 1))) / whole
-    return (whole - sum(map(ways, range(max(0, drawn - attempts + passes), least)))) / whole
+        return sum(map(ways, range(max(least, fewest), min(drawn, passes) + 1))) / whole
+    return (whole - sum(map(ways, range(fewest, min(least, passes + 1))))) / whole
 
 
 @lru_cache(maxsize=65_536)
@@ -54,7 +54,7 @@ def above_half(drawn: int, passes: int, attempts: int) -> float | None:
     if drawn < 2 or attempts < drawn:
         return None
     half = (drawn + 1) // 2
-    more = range(half + 1, min(drawn, passes) + 1)
+    more = range(max(half + 1, drawn - attempts + passes), min(drawn, passes) + 1)
     total = sum((j - half) * _ways(drawn, passes, attempts, j) for j in more)
     return 2 * total / (drawn * math.comb(attempts, drawn))
 

@@ -67,6 +67,18 @@ def test_results_without_details_are_refused(tmp_path: Path) -> None:
         records(path / f"results/lab/mini/results_{TIME}.json")
 
 
+def test_damaged_details_are_told(tmp_path: Path) -> None:
+    (file,) = written(tmp_path).rglob("*.parquet")
+    whole = file.read_bytes()
+    for damaged in (whole[:-1], whole[: len(whole) // 2], whole[:-8] + b"\xff\xff\xff\x7fPAR1"):
+        file.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"details_sums\|0_.* is cut off or damaged"):
+            records(tmp_path)
+    bare = pl.DataFrame({"doc": [None, 1], "metric": [1, 1], "model_response": [1, 1]})
+    bare.write_parquet(file)
+    assert records(tmp_path, skip_bad=True) == []
+
+
 def test_a_real_log_gives_the_tool_s_number() -> None:
     scores = pennyweight.score(fixture("lighteval"))
     assert scores["pass_rate"].value == expected("lighteval")["labsums|0"]["em"]

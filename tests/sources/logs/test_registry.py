@@ -3,7 +3,14 @@
 import importlib.metadata
 import io
 import json
+import math
+import random
+import re
+import shutil
 import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +18,7 @@ import polars as pl
 import pytest
 
 import pennyweight
-from pennyweight.errors import InputError, UsageError
+from pennyweight.errors import InputError, PennyweightError, UsageError
 from pennyweight.sources.discovery import file_sources
 from pennyweight.sources.log_format import LogFormat
 from pennyweight.sources.log_source import LogSource
@@ -19,6 +26,7 @@ from pennyweight.sources.logs import registry
 from pennyweight.sources.logs.registry import format_of, formats
 from pennyweight.sources.peek import Peek
 from sources.logs.fixtures import fixture
+from sources.logs.reading import records
 
 
 def archive(**members: Any) -> bytes:
@@ -254,3 +262,45 @@ def test_a_choice_that_a_log_does_not_have_is_refused(path: Path) -> None:
         pennyweight.score(path, scorer="Nope")
     with pytest.raises(UsageError, match=r"^--filter: (there are no filters|.* no filter 'nope')"):
         pennyweight.score(path, filter="nope")
+
+
+NUMBER = re.compile(rb"(?<=[:\[,\s])-?\d+(?:\.\d+)?(?=[,\]}\s])")
+TEXT = re.compile(rb'"(?:[^"\\\n]|\\.){1,80}"(?!\s*:)')
+
+
+def replaced(pattern: re.Pattern[bytes], by: bytes, data: bytes, rng: random.Random) -> bytes:
+    found = list(pattern.finditer(data))
+    if not found:
+        return by + data
+    one = rng.choice(found)
+    return data[: one.start()] + by + data[one.end() :]
+
+
+DAMAGE: dict[str, Callable[[bytes, random.Random], bytes]] = {
+    "cut": lambda data, rng: data[: rng.randrange(len(data))],
+    "bytes": lambda data, rng: replaced(re.compile(rb"."), b"\xff\xed\xa0\x80", data, rng),
+    "NaN": partial(replaced, NUMBER, b"NaN"),
+    "infinite": partial(replaced, NUMBER, b"-1e999"),
+    "large": partial(replaced, NUMBER, b"9" * 400),
+    "deep": partial(replaced, TEXT, b"[" * 50_000 + b"]" * 50_000),
+    "list": partial(replaced, TEXT, b"[[null]]"),
+    "object": partial(replaced, TEXT, b'{"a": "\\ud800"}'),
+}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_no_damage_to_a_log_is_more_than_an_error(path: Path, tmp_path: Path) -> None:
+    rng = random.Random(path.name)
+    whole = len(records(path))
+    for number, (kind, damaged) in enumerate(DAMAGE.items()):
+        copy = tmp_path / str(number) / path.name
+        copy.parent.mkdir()
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, copy)
+        files = [one for one in (copy, *copy.rglob("*")) if one.is_file()]
+        file = rng.choice(files)
+        file.write_bytes(damaged(file.read_bytes(), rng))
+        with suppress(PennyweightError):
+            rows = records(copy, skip_bad=True)
+            assert len(rows) <= whole or kind != "cut"
+            values = [v for row in rows for v in row.values() if isinstance(v, float)]
+            assert all(map(math.isfinite, values))

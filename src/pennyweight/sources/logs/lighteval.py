@@ -38,15 +38,19 @@ def read(log: Log) -> Iterator[Row]:
     """Yield one record a document. Of the results only scores and the model's name are taken."""
     details = [path for path in log.files if Peek.of(path).columns]
     if not details:
-        raise InputError([f"{log.path}: it has no details; run lighteval with --save-details."])
+        damaged = sorted(one.name for one in log.path.rglob("details_*.parquet"))
+        why = "it has no details; run lighteval with --save-details."
+        if damaged:
+            why = f"{damaged[0]} is cut off or damaged: it is no Parquet table of details."
+        raise InputError([f"{log.path}: {why}"])
     results = {_moment(path): _results(path) for path in log.files if path not in details}
     names: dict[str, None] = {}
     for path in details:
         summary = results.get(_moment(path), {})
         subject = summary.get("model") or _model(path)
         for place, row in table_rows(path):
-            if not isinstance(row, dict):
-                yield {PROBLEM: f"{path.name}, {place}: no row."}
+            if not isinstance(row, dict) or not (mapping(row.get("doc")) or row.get("example")):
+                yield {PROBLEM: f"{path.name}, {place}: no document."}
                 continue
             metrics = mapping(row.get("metric") or row.get("metrics"))
             names |= dict.fromkeys(metrics)
