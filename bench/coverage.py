@@ -16,6 +16,7 @@ from scipy.stats import binom
 
 import pennyweight
 from bench.findings import Finding, share
+from bench.reasoning_worlds import Reasoned
 from bench.worlds import (
     Amounts,
     Calibrated,
@@ -139,6 +140,22 @@ REPEATED = (
     Repeats("g_pass_at_k", (3, 1.5), 4, 50, 8),
     Repeats("majority_accuracy", (3, 1.5), 5, 50, 5),
 )
+OF_REPEATS = ("task_sce_mean", "task_sce_corrected", "mode_share", "mode_accuracy", "stability")
+REASONING = (
+    *(Reasoned(m, "answers", n, 5) for m in (*OF_REPEATS, "di_at_0") for n in (20, 50)),
+    *(Reasoned(m, "confidence", n) for m in ("confidence_auroc", "aurc") for n in (50, 200)),
+    *(Reasoned(m, "confidence", 50, 4) for m in ("confidence_auroc", "aurc")),
+    *(Reasoned(m, "confidence", 200) for m in ("brier_uncertainty", "ece_smooth")),
+    *(
+        Reasoned(m, "thinking", n)
+        for m in ("thinking_share", "tokens_per_correct")
+        for n in (20, 50)
+    ),
+    Reasoned("overthinking_tokens", "thinking", 50, 4),
+    *(Reasoned("usr_math", "chains", n) for n in (20, 50)),
+    Reasoned("usr_rag", "support", 50),
+    *(Reasoned("truncation_aoc", "probes", n, 5) for n in (20, 50)),
+)
 LATENCIES = (Law("gamma", 0.5), Law("mixture", 10, 0.1))
 
 
@@ -165,6 +182,7 @@ def rows() -> Iterator[Coverage | ExactRate]:
     for world in REPEATED:
         mostly_one = world.ease[1] < 1  # then nearly all estimates are 1, and the ideal width is 0
         yield Coverage(world.of, world, widest=None if mostly_one else WIDEST)
+    yield from (Coverage(world.metric, world) for world in REASONING)
 
 
 def drawn(seed: int) -> Iterator[Coverage]:
