@@ -8,6 +8,7 @@ What it does next is set by POST /control with any of: `hold` (batches stay in p
 `says` (texts of requests -> replies), `order` (reversed, doubled, truncated, foreign, junk),
 `fail` (texts of prompts -> HTTP status),
 `expire` (texts whose requests expire), `drop` (texts that get no row), `whole` (fail the batch),
+`keep` (nothing can be deleted), `refuse` (no batch is created),
 `die` (close the connection at a step: upload, create, created, results).
 """
 
@@ -157,6 +158,7 @@ def work(state, batch):
     lines, errors = batch["results"], batch["errors"]
     order = rules.get("order", "")
     kept, ids = [], set()
+    batch["succeeded"] = 0
     with lines.open("wb") as good, errors.open("wb") as bad:
         for id_, body in requests_of(dialect, batch["file"]):
             assert id_ not in ids, "an id appears twice in one batch"
@@ -166,6 +168,7 @@ def work(state, batch):
             if made is None:
                 continue
             line, is_error = made
+            batch["succeeded"] += outcome(state.rules, prompt_of(body))[0] == "ok"
             text = json.dumps(line).encode() + b"\n"
             if order and not is_error:
                 kept.append(text)
@@ -240,6 +243,18 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         self.route("POST")
 
+    def do_DELETE(self):
+        if self.state.rules.get("keep"):
+            return self.reply({"error": {"message": "It stays.", "code": 403}}, 403)
+        return self.route("DELETE")
+
+    def delete(self, path):
+        if not path.exists():
+            raise KeyError(path)
+        path.unlink()
+        self.state.log.append("deleted")
+        self.reply({"id": path.name, "object": "file", "deleted": True})
+
     def route(self, method):
         state, parts = self.state, urlsplit(self.path)
         path, query = parts.path, {k: v[0] for k, v in parse_qs(parts.query).items()}
@@ -275,7 +290,7 @@ class Handler(BaseHTTPRequestHandler):
             "endpoint": endpoint, "created": time.time(), "cancelled": False, "number": number,
             "results": state.folder / f"results-{number}", "ended": False,
             "errors": state.folder / f"errors-{number}",
-            "total": sum(1 for _ in requests_of(dialect, file)),
+            "total": sum(1 for _ in requests_of(dialect, file)), "succeeded": 0,
         }  # fmt: skip
         state.batches[batch["handle"]] = batch
         state.log.append(f"submitted {batch['total']}")
@@ -324,6 +339,8 @@ class Handler(BaseHTTPRequestHandler):
         assert asked["completion_window"] == "24h"
         assert asked["endpoint"] == "/v1/chat/completions"
         file = self.state.folder / asked["input_file_id"]
+        if self.state.rules.get("refuse"):
+            return self.reply({"error": {"message": "No.", "code": 400}}, 400)
         batch = self.start("openai", file, asked.get("metadata"), asked["endpoint"])
         return None if self.dies("created") else self.reply(self.openai_batch(batch))
 
@@ -337,7 +354,8 @@ class Handler(BaseHTTPRequestHandler):
                 "object": "list",
                 "data": [{"code": whole, "message": f"It is {whole}.", "line": 1, "param": None}],
             }
-        has = {n: b["ended"] and not whole and b[n].stat().st_size for n in ("results", "errors")}
+        shown = b["ended"] and not whole
+        has = {n: shown and b[n].exists() and b[n].stat().st_size for n in ("results", "errors")}
         return {
             "id": b["handle"], "object": "batch", "endpoint": b["endpoint"], "errors": errors,
             "input_file_id": b["file"].name, "completion_window": "24h", "status": status,
@@ -345,7 +363,8 @@ class Handler(BaseHTTPRequestHandler):
             "error_file_id": f"errors-{number}" if has["errors"] else None,
             "created_at": int(b["created"]), "metadata": b["name"],
             "request_counts": {
-                "total": b["total"], "completed": b["total"] if b["ended"] else 0, "failed": 0,
+                "total": b["total"], "completed": b["succeeded"],
+                "failed": b["total"] - b["succeeded"] if b["ended"] else 0,
             },
         }  # fmt: skip
 
@@ -372,6 +391,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def openai_file(self, _, name):
         self.results(self.state.folder / name)
+
+    def openai_delete(self, _, name):
+        self.delete(self.state.folder / name)
 
     def results(self, file):
         size = file.stat().st_size
@@ -403,13 +425,14 @@ class Handler(BaseHTTPRequestHandler):
     def anthropic_batch(self, b):
         ended, total = b["ended"], b["total"]
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(b["created"]))
-        counts = {"processing": 0 if ended else total, "succeeded": total if ended else 0}
+        counts = {"processing": 0 if ended else total, "succeeded": b["succeeded"]}
+        wrong = total - b["succeeded"] if ended else 0
         host = f"http://{self.headers['Host']}"
         return {
             "id": b["handle"], "type": "message_batch", "created_at": at, "expires_at": at,
             "processing_status": "ended" if ended else "in_progress", "archived_at": None,
             "cancel_initiated_at": None, "ended_at": at if ended else None,
-            "request_counts": {**counts, "errored": 0, "canceled": 0, "expired": 0},
+            "request_counts": {**counts, "errored": wrong, "canceled": 0, "expired": 0},
             "results_url": f"{host}/v1/messages/batches/{b['handle']}/results" if ended else None,
         }  # fmt: skip
 
@@ -427,6 +450,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def anthropic_results(self, _, handle):
         self.results(self.state.batches[handle]["results"])
+
+    def anthropic_delete(self, _, handle):
+        batch = self.state.batches.pop(handle)
+        batch["results"].unlink()
+        self.delete(batch["file"])
 
     def messages(self, _):
         self.state.live += 1
@@ -476,7 +504,9 @@ class Handler(BaseHTTPRequestHandler):
             "batchStats": {
                 "requestCount": str(b["total"]),
                 "pendingRequestCount": "0" if ended else str(b["total"]),
+                "successfulRequestCount": str(b["succeeded"]),
             },
+            "inputConfig": {"fileName": f"files/{b['file'].name}"},
         }  # fmt: skip
         value = {"name": b["handle"], "metadata": about}
         if whole:
@@ -502,6 +532,9 @@ class Handler(BaseHTTPRequestHandler):
     def google_file(self, _, number):
         self.results(self.state.folder / f"results-{number}")
 
+    def google_delete(self, _, kind, number):
+        self.delete(self.state.folder / f"{'results-' if kind == 'r' else kind}{number}")
+
     def generate(self, _, model):
         self.state.live += 1
         self.reply(answer(self.state, "google", json.loads(self.body())))
@@ -515,12 +548,14 @@ ROUTES = [
     (r"GET /v1/batches/([\w-]+)", H.openai_get),
     (r"POST /v1/batches/([\w-]+)/cancel", H.openai_cancel),
     (r"GET /v1/files/([\w-]+)/content", H.openai_file),
+    (r"DELETE /v1/files/([\w-]+)", H.openai_delete),
     (r"POST /v1/chat/completions", H.chat),
     (r"POST /v1/messages/batches", H.anthropic_create),
     (r"GET /v1/messages/batches", H.anthropic_list),
     (r"GET /v1/messages/batches/([\w-]+)", H.anthropic_get),
     (r"POST /v1/messages/batches/([\w-]+)/cancel", H.anthropic_cancel),
     (r"GET /v1/messages/batches/([\w-]+)/results", H.anthropic_results),
+    (r"DELETE /v1/messages/batches/([\w-]+)", H.anthropic_delete),
     (r"POST /v1/messages", H.messages),
     (r"POST /upload/v1beta/files", H.google_start),
     (r"POST /upload/(\d+)", H.google_upload),
@@ -529,6 +564,7 @@ ROUTES = [
     (r"GET /v1beta/(batches/[\w-]+)", H.google_get),
     (r"POST /v1beta/(batches/[\w-]+):cancel", H.google_cancel),
     (r"GET /(?:download/)?v1beta/files/r(\d+):download", H.google_file),
+    (r"DELETE /v1beta/files/([fr])(\d+)", H.google_delete),
     (r"POST /v1beta/models/([^:/]+):generateContent", H.generate),
 ]
 

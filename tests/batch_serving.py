@@ -30,6 +30,9 @@ class BatchServer:
         lines = [line.split() for line in self.log()["log"]]
         return [int(words[1]) for words in lines if words[0] == "submitted"]
 
+    def deleted(self):
+        return self.log()["log"].count("deleted")
+
     def base_url(self, dialect):
         return f"{self.address}{PATHS[dialect]}"
 

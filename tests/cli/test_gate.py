@@ -94,6 +94,19 @@ def test_one_side_is_picked(tmp_path, policy):
     assert pennyweight("gate", mixed, "--policy", against, *sides).code == 1
 
 
+def test_a_metric_without_a_value_says_what_it_is_of(tmp_path, policy):
+    rows = [{"task_id": str(i), "target": "1", "answer": "1"} for i in range(9)]
+    safe = policy("gates:\n  - {metric: safety_rate, threshold: '>= 90%'}\n")
+    for more, why in (
+        ({}, "No record has category, which it needs: Share of the adversarial"),
+        ({"category": "happy"}, "No record counts for it: Share of the adversarial"),
+    ):
+        path = tmp_path / "rows.jsonl"
+        path.write_text("\n".join(json.dumps({**row, **more}) for row in rows))
+        said = pennyweight("gate", path, "--policy", safe)
+        assert (said.code, why in " ".join(said.out.split())) == (1, True), said.out
+
+
 def test_policies_are_joined_and_versions_chosen(tmp_path, policy):
     rows = write(tmp_path / "r.jsonl", answers(17, 20))
     grows = policy('{"progressive_thresholds": {"accuracy": {"v1": 80, "v2": 90}}}', "v.json")

@@ -170,6 +170,48 @@ def test_runs_as_csv_are_plain_numbers(folder: Path) -> None:
     ]
 
 
+def test_runs_break_no_word_at_80_columns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(answer="last_line")
+    path = Path("s.yaml")
+    path.write_text(path.read_text().replace("suite: s\n", "suite: questions-of-customers\n"))
+    run("s.yaml")
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = pennyweight("runs").out.splitlines()
+    assert lines[0].split() == ["run", "suite", "made", "headline", "cost"]
+    assert max(map(len, lines)) <= 80
+    words = " ".join(lines).split()
+    assert {"done", "questions-of-cu…", "2/2", "accuracy"} <= {*words}
+    monkeypatch.setenv("COLUMNS", "120")
+    assert pennyweight("runs").out.split()[:4] == ["run", "suite", "status", "made"]
+
+
+def test_a_plan_needs_no_keys_and_says_which_a_run_needs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    write(subjects="[openai/gpt-5-mini]", judge="{models: [anthropic/claude-haiku-4-5]}")
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    planned = run("s.yaml", "--dry-run")
+    assert planned.out.startswith("s: 2 attempts\n")
+    assert (
+        "openai/gpt-5-mini needs a key: set the environment variable OPENAI_API_KEY." in planned.err
+    )
+    assert "set the environment variable ANTHROPIC_API_KEY." in planned.err
+    said = refused("run", "s.yaml")
+    assert "OPENAI_API_KEY" in said
+    monkeypatch.setenv("OPENAI_API_KEY", "x" * 20)
+    assert "OPENAI_API_KEY" not in run("s.yaml", "--dry-run").err
+
+
+def test_a_local_model_costs_nothing(folder: Path) -> None:
+    write(subjects="[local/smollm2-135m]")
+    out = run("s.yaml", "--dry-run").out
+    assert "no limit on output, free: it runs on this machine" in out
+    assert "Estimated cost: nothing. No model was called." in out
+    (side,) = json.loads(run("s.yaml", "--dry-run", "--format", "json").out)["plan"]
+    assert (side["cost_usd"], side["price_source"]) == (0.0, "local")
+
+
 def test_the_plan_counts_as_people_do(folder: Path) -> None:
     write(tasks="[{input: a}]")
     out = run("s.yaml", "--dry-run").out

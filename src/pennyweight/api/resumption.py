@@ -29,6 +29,7 @@ def resumed(
     *,
     file: GivenSuite | None = None,
     as_stored: bool = False,
+    keyless: bool = False,
 ) -> tuple[StoredRun, LoadedSuite]:
     """Find the run to continue and the suite as it is now; ask whether changes are intended."""
     path = Path(name)
@@ -41,7 +42,9 @@ def resumed(
         why = "can be changed by another user" if Path(run.path).is_file() else "does not exist"
         watch.note(f"{run.path} {why}; the suite is taken from run {run.id}.")
     _check_same(run, asked)
-    suite = open_stored(run, by, trust=watch.trust, file=file, as_stored=as_stored, asked=asked)
+    suite = open_stored(
+        run, by, trust=watch.trust, file=file, as_stored=as_stored, asked=asked, keyless=keyless
+    )
     if not watch.approve(run, resume_plan(run, suite, store)):
         raise UsageError(
             f"Run {run.id} was not resumed, because its suite or tasks changed. To resume it with "

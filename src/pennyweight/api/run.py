@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -19,7 +19,7 @@ from pennyweight.engine.batches.pending import lane_subjects
 from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.engine.execution import AttemptsResult, Helpers, execute, model_of, new_run
 from pennyweight.engine.execution import open_suite as open_suite  # noqa: PLC0414 - skins use it
-from pennyweight.engine.preflight import fetched, warnings
+from pennyweight.engine.preflight import fetched, missing_keys, warnings
 from pennyweight.engine.resume import held, renew
 from pennyweight.errors import StoreError, UsageError, unknown
 from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_judges
@@ -80,10 +80,10 @@ def run(
     answers from later. `by` names columns the records will be grouped by; unknown ones are refused
     before the first call. `otel` is the address of an OpenTelemetry endpoint that every attempt is
     sent to as a trace. `on` is `ray`, or `ray://HOST:PORT` of a cluster whose nodes make the
-    attempts. `options` narrow the suite (`limit`, `tasks`, `sample` with `seed`,
-    `subjects`, `tiers`) or change it (`models`, `runs`, `concurrency`, `temperature`, `set`) for
-    this run; they are stored with it. With `probe`, `suite` is a run, whose chains of thought are
-    cut: each of its tasks is answered again after 0, 25, … 100 % of its chain.
+    attempts. `options` narrow the suite (`limit`, `tasks`, `sample` with `seed`, `subjects`,
+    `tiers`) or change it (`models`, `runs`, `concurrency`, `temperature`, `set`); they are stored.
+    With `probe`, `suite` is a run, whose chains of thought are cut: each of its tasks is answered
+    again after 0, 25, … 100 % of its chain.
     """
     watch = watcher(watch, progress)
     if probe:
@@ -177,10 +177,11 @@ def plan(
     if resume:
         from pennyweight.api.resumption import resumed  # noqa: PLC0415
 
-        _, loaded = resumed(suite or "latest", open_store(store), by, watch, asked, file=file)
+        at, name = open_store(store), suite or "latest"
+        _, loaded = resumed(name, at, by, watch, asked, file=file, keyless=True)
     else:
-        loaded = open_suite(given, by=by, narrowing=asked)
-    for note in warnings(loaded, model_of):
+        loaded = open_suite(given, by=by, narrowing=asked, keyless=True)
+    for note in (*missing_keys(loaded, model_of), *warnings(loaded, model_of)):
         watch.note(note)
     return loaded
 
@@ -220,13 +221,13 @@ class _Job:
     watch: Watcher
     record: Path | None
     fresh: bool = True
-    began: float = 0.0
-    """When it began, for a limit of seconds that covers attempts and judges."""
+    began: float = 0.0  # for limits of seconds
     batches: BatchWait | None = None
     """How batches are collected; None if the run is started or resumed."""
     announces: bool = True
     helpers: Helpers | None = None
     """Those who make the attempts, if it is not this process."""
+    told: dict[str, None] = field(default_factory=dict)  # in order, each thing once
 
     def prepared(self) -> _Job:
         """Check what can be checked before the first call; the time counts from here on."""
@@ -274,9 +275,8 @@ class _Job:
         self._start(count(self.suite))
         outcome = self._attempts(self.suite)
         judgings = self._judgings(self.suite, outcome)
-        note: str | None = None
-        if outcome.tally.done >= 2:
-            note = shared(self.suite, self.store.records(self.run.id, ANSWERED_BY))
+        many = outcome.tally.done >= 2
+        note = shared(self.suite, self.store.records(self.run.id, ANSWERED_BY)) if many else None
         return self._result(outcome, judgings, (note,) if note else ())
 
     def _start(self, attempts: int) -> None:
@@ -321,8 +321,7 @@ class _Job:
 
     def _until(self, until: Until) -> Run:
         """Make ever larger parts of the suite until the policy is decided."""
-        # Only this needs the gates: a plain run starts faster without them.
-        from pennyweight.api.baseline import baseline_records  # noqa: PLC0415
+        from pennyweight.api.baseline import baseline_records  # noqa: PLC0415 - plain runs need none
         from pennyweight.api.gate import read_policy  # noqa: PLC0415
         from pennyweight.engine.early_stop import GrowingSuite  # noqa: PLC0415
         from pennyweight.gates.decision import needed_metrics  # noqa: PLC0415
@@ -372,6 +371,8 @@ class _Job:
         is_early_stopping: bool = False,
     ) -> Run:
         tally, ended = outcome.tally, outcome.tally.end
+        for one in (tally, *(judging.tally for judging in judgings)):
+            self.told.update(dict.fromkeys(one.notes))
         if outcome.interrupted and not (tally.missing or self.suite.judge or is_early_stopping):
             ended = RunEnd(EndKind.DONE)  # nothing was left to do
         interrupted = ended.kind is EndKind.INTERRUPTED or any(j.interrupted for j in judgings)
@@ -395,5 +396,5 @@ class _Job:
             verdict=verdict,
             is_early_stopping=is_early_stopping,
             has_judges=self.suite.judge is not None,
-            notes=notes,
+            notes=(*notes, *self.told),
         )

@@ -43,6 +43,7 @@ def open_stored(
     as_stored: bool = False,
     asked: Narrowing | None = None,
     command: str = "run --resume",
+    keyless: bool = False,
 ) -> LoadedSuite:
     """Open the suite of a run: its file if that is trusted, else the text in the store.
 
@@ -50,7 +51,7 @@ def open_stored(
     opened even if its file has changed; it may then use everything that the file uses.
     The options that the run stores hold again, with the limits that a person `asked` for. What
     they use beyond the file has to be confirmed too, unless the person repeated them. `command` is
-    what the person typed, for the advice of an error.
+    what the person typed, for the advice of an error. If `keyless`, no key has to be set.
     """
     _refuse_imported(run, file)
     asked, stored = asked or Narrowing(), Narrowing.stored(run.settings)
@@ -59,7 +60,7 @@ def open_stored(
     own = file is not None or is_own_file(run.path)
     from_file = own and (not as_stored or _read(path) == run.text)
     if from_file and (asked == stored.options or not stored.alters):
-        return open_suite(path, None, by, chosen)
+        return open_suite(path, None, by, chosen, keyless=keyless)
     allowed = _uses_of_file(path, by) if own else []
     text = None if from_file else run.text
     given = path if from_file else run.path
@@ -68,11 +69,11 @@ def open_stored(
     with audited(reads=False) as noted:
         outline = load_outline(given, text, chosen)
     confirm([*uses(outline), *noted])
-    suite, needed = _audited(given, text, by, chosen)
+    suite, needed = _audited(given, text, by, chosen, keyless=keyless)
     confirm(needed)
     suite = replace(suite, scorers=confirmed_scorers(suite))  # they were not loaded yet
     for subject in suite.subjects:  # its function was not loaded yet
-        if problem := check_subject(subject):
+        if problem := check_subject(subject, keyless=keyless):
             raise UsageError(problem)
     return suite
 
@@ -130,22 +131,28 @@ def stored_judging(
 
 
 def _audited(
-    path: GivenSuite, text: str | None, by: Sequence[str], narrowing: Narrowing
+    path: GivenSuite,
+    text: str | None,
+    by: Sequence[str],
+    narrowing: Narrowing,
+    *,
+    keyless: bool = False,
 ) -> tuple[LoadedSuite, list[str]]:
     """Open a suite without loading its functions; also return what it would do."""
+
+    def problem(subject: Subject) -> str | None:
+        """Return what is wrong with a known model; others are looked for once trusted."""
+        known = not any(uses_of_models([subject]))
+        return check_subject(subject, keyless=keyless) if known else None
+
     with audited(reads=True) as noted:
-        suite = load_suite(path, text, _problem, lambda suite: mistakes(suite, by), narrowing)
+        suite = load_suite(path, text, problem, lambda suite: mistakes(suite, by), narrowing)
     return suite, [*uses(suite), *noted]
 
 
 def _lines(found: Iterable[str]) -> list[str]:
     """Write each use once and on one line, so that none can pass for several."""
     return ["\\n".join(use.splitlines()) for use in dict.fromkeys(found)]
-
-
-def _problem(subject: Subject) -> str | None:
-    """Return what is wrong with a known model; others are looked for once they are trusted."""
-    return None if any(uses_of_models([subject])) else check_subject(subject)
 
 
 class _Confirmation:

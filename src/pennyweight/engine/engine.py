@@ -27,7 +27,7 @@ from pennyweight.engine.limiter import ClosedError, Limiter
 from pennyweight.engine.resume import key_of, task_columns
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import Workforce
-from pennyweight.models.model import Message, Model, Reply, Request, Settings, Usage
+from pennyweight.models.model import Lane, Message, Model, Reply, Request, Settings, Usage
 from pennyweight.models.prices import Prices
 from pennyweight.models.reply_memory import ReplyScope
 from pennyweight.store.bills import Payer
@@ -83,8 +83,8 @@ class Call:
     conversation: Conversation | None = None
     rows: list[Row] = field(default_factory=list)
     """The ledger rows of a conversation's calls that are not written yet."""
-    bills: list[tuple[Usage, float | None]] = field(default_factory=list)
-    """The usage and cost of each reply in a conversation."""
+    bills: list[tuple[Reply, float | None]] = field(default_factory=list)
+    """Each reply in a conversation, and its cost."""
 
     def take_rows(self, last: Row | None = None) -> list[Row]:
         """Return the rows to write, once."""
@@ -187,15 +187,15 @@ class Engine:
         if not script:
             return Call(attempt, side, request, text, mark, one)
         rows: list[Row] = []
-        bills: list[tuple[Usage, float | None]] = []
+        bills: list[tuple[Reply, float | None]] = []
 
         def paid(reply: Reply) -> None:
             if reply.lane == "batch":  # the ledger has it since it was collected
-                bills.append((reply.usage, cost_of(self.prices, attempt.subject, reply)))
+                bills.append((reply, cost_of(self.prices, attempt.subject, reply)))
                 return
             used = used_of(self.prices, attempt.subject, reply)
             self.budget.spend(side.payer, one, used)
-            bills.append((reply.usage, used.usd))
+            bills.append((reply, used.usd))
             rows.append(self._ledger_row(call, CallResult(used, reply.latency_ms or 0.0, reply)))
 
         room = tokens - side.sent if self.budget.is_limited else None
@@ -312,8 +312,13 @@ class Engine:
         answered = result.reply is not None
         if call.conversation and answered:  # includes what was answered in an earlier try
             cost, took = sum_known([usd for _, usd in call.bills]), latency or took
-        usages = [used for used, _ in call.bills] if call.bills else [usage]
-        price = self.prices.in_lane(reply.lane).used(attempt.subject, usages)
+        usages: list[Usage] = [usage]
+        lanes: list[Lane] = []
+        if call.bills:
+            usages = [one.usage for one, _ in call.bills]
+            if any(one.lane != reply.lane for one, _ in call.bills):  # it ended after a deadline
+                lanes = [one.lane for one, _ in call.bills]
+        price = self.prices.in_lane(reply.lane).used(attempt.subject, usages, lanes)
         waited = (time.monotonic() - began) * 1000 - (took if answered else 0.0)
         return _in_order_of_records(
             {

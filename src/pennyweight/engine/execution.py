@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from pennyweight.engine.attempt_queues import AttemptQueues, OwnAttempts
@@ -81,10 +82,13 @@ class WorkResult:
     interrupted: bool
 
 
-def check_subject(subject: Subject) -> str | None:
-    """Return what is wrong with a subject's model, address or key; None if nothing is."""
+def check_subject(subject: Subject, *, keyless: bool = False) -> str | None:
+    """Return what is wrong with a subject's model, address or key; None if nothing is.
+
+    If `keyless`, a missing key is not wrong.
+    """
     try:
-        model_of(subject)
+        model_of(subject, keyless=keyless)
     except UsageError as error:
         return str(error)
     return None
@@ -108,11 +112,14 @@ def open_suite(
     text: str | None = None,
     by: Sequence[str] = (),
     narrowing: Narrowing | None = None,
+    *,
+    keyless: bool = False,
 ) -> LoadedSuite:
     """Load a suite, and check its models, their settings and the columns to group by."""
     from pennyweight.engine.preflight import mistakes  # noqa: PLC0415
 
-    return load_suite(path, text, check_subject, lambda suite: mistakes(suite, by), narrowing)
+    check = partial(check_subject, keyless=keyless)
+    return load_suite(path, text, check, lambda suite: mistakes(suite, by), narrowing)
 
 
 def new_run(suite: LoadedSuite) -> StoredRun:

@@ -23,10 +23,23 @@ if TYPE_CHECKING:
     from pennyweight.suite.loader import Mistake
 
 
-def warnings(suite: LoadedSuite, model_of: Callable[[Subject], Model]) -> list[str]:
+def warnings(suite: LoadedSuite, model_of: Callable[..., Model]) -> list[str]:
     """List what a run of a suite ignores, cannot know, or cannot guarantee."""
     first = [*_agents(suite), *_places(suite), *_ignored(suite, model_of)]
     return [*first, *_prices(suite), *_loose(suite), *advice(suite)]
+
+
+def missing_keys(suite: LoadedSuite, model_of: Callable[..., Model]) -> Iterator[str]:
+    """Yield a note for each key that a run of a suite would need and that is not set."""
+    judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
+    told = set()
+    for subject in (*suite.subjects, *judges):
+        if subject.agent is None and subject.model.partition("/")[0] in PROVIDERS:
+            try:
+                model_of(subject)
+            except UsageError as error:
+                told.add(str(error))
+    yield from sorted(told)
 
 
 def fetched(suite: LoadedSuite) -> Iterator[str]:
@@ -62,12 +75,12 @@ def _places(suite: LoadedSuite) -> Iterator[str]:
         )
 
 
-def _ignored(suite: LoadedSuite, model_of: Callable[[Subject], Model]) -> Iterator[str]:
+def _ignored(suite: LoadedSuite, model_of: Callable[..., Model]) -> Iterator[str]:
     """Warn about settings that have no effect on a subject's model."""
     for subject in suite.subjects:
         if subject.agent or subject.model.startswith("replay:"):
             continue
-        ignored = sorted(model_of(subject).ignores & _settings_of(suite, subject))
+        ignored = sorted(model_of(subject, keyless=True).ignores & _settings_of(suite, subject))
         if ignored:
             yield f"{subject.name} ignores {', '.join(ignored)}: its model has no such setting."
 

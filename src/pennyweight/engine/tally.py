@@ -21,6 +21,8 @@ class Tally:
     last_error: str = ""
     first_error: str = ""
     """The first failure, which is told at once: it may be a wrong address."""
+    notes: list[str] = field(default_factory=list)
+    """What a person has to know besides."""
     paused_until: float = 0.0
     """When the account that failed last is called again (monotonic)."""
     interrupted: bool = False

@@ -268,7 +268,8 @@ def _lacking(gate: Gate, records: GateRecords) -> str:
         return "No task has enough attempts: it needs as many as k, and more than one without k."
     if not absent:
         return f"No record counts for it: {METRICS[gate.metric].summary}" if needs else ""
-    return f"It needs {' and '.join(columns_behind(absent))}."
+    columns = " and ".join(columns_behind(absent))
+    return f"No record has {columns}, which it needs: {METRICS[gate.metric].summary}"
 
 
 def notes(policy: Policy, records: GateRecords) -> Iterator[str]:

@@ -155,7 +155,7 @@ class Judge:
         rubric, workforce = self.context.rubric, self.context.workforce
         prompt, spent, text = attempt.prompt, Spent(), None
         for number in range(1, ASKS + 1):
-            made, calls = await self._call(attempt, prompt)
+            made, calls = await self._call(attempt, prompt, number)
             reading, status, problem = None, "error", str(made.error)
             if reply := made.reply:
                 text = reply.text
@@ -201,15 +201,16 @@ class Judge:
         return score
 
     async def _call(
-        self, attempt: JudgedAttempt, prompt: tuple[Message, ...]
+        self, attempt: JudgedAttempt, prompt: tuple[Message, ...], number: int
     ) -> tuple[CallResult, list[Row]]:
-        """Call, with retries where they can help; return the last call and its row.
+        """Ask for the n-th time, with retries where they can help; return the last call, its row.
 
         A reply from a batch has none: the ledger has it since it was collected.
         """
         key, workforce = attempt.key, self.context.workforce
         label = f"{key.tier}\0{key.task_id}"
-        request = Request(prompt, self.settings, key.attempt, label=label)
+        question = f"{key.subject}\0{number}"
+        request = Request(prompt, self.settings, key.attempt, label=label, question=question)
         most, payer = self._most(request), ("judge", self.model.name)
 
         if self.model.in_batches:

@@ -105,6 +105,8 @@ class Request:
     """The workspace of an agent, and how its result is checked."""
     label: str = ""
     """The tier and task, so that a recording can tell equal prompts apart. It is never sent."""
+    question: str = ""
+    """Which of a judge's questions it is: in batches, equal ones have a reply each."""
 
     @property
     def text(self) -> str:
@@ -119,7 +121,7 @@ class Request:
     def plain(self) -> dict[str, Any]:
         """Return the request as plain data, with what identifies its workspace."""
         values = asdict(replace(self, work=None))
-        del values["work"]
+        del values["work"], values["question"]
         if not self.settings.stream:  # it does not change what is answered
             del values["settings"]["stream"]
         if not self.label:

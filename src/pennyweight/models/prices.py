@@ -79,6 +79,10 @@ class Prices:
         except NotPublishedError as error:
             return str(error)
 
+    def is_free(self, subject: Subject) -> bool:
+        """Whether a subject's model costs nothing: it runs on this machine, and has no price."""
+        return subject.agent is None and subject.model.startswith("local/") and not self.of(subject)
+
     def cost(self, subject: Subject, usage: Usage) -> float | None:
         """Return the cost of a call; None if the price or a count that matters is not known."""
         price = self.of(subject)
@@ -93,12 +97,23 @@ class Prices:
         rates = (at.input, at.cached_input, at.cache_write, at.cache_write_1h)
         return (prompt * max(r for r in rates if r is not None) + output * at.output) / MILLION
 
-    def used(self, subject: Subject, usages: Sequence[Usage]) -> Price | None:
-        """Return the rates that calls were charged at; the mean per token if they differ."""
+    def used(
+        self, subject: Subject, usages: Sequence[Usage], lanes: Sequence[Lane] = ()
+    ) -> Price | None:
+        """Return the rates that calls were charged at; the mean per token if they differ.
+
+        `lanes` has the lane of each call, if they were not all made in the lane of these prices.
+        """
         price = self.of(subject)
-        if price is None or not (price.longer or any(u.cache_write_1h_tokens for u in usages)):
+        differ = lanes or (price and price.longer) or any(u.cache_write_1h_tokens for u in usages)
+        if price is None or not differ:
             return price
-        parts = [p for u in usages if (p := _parts(self._at(price, subject, u), u))]
+        own = [self.in_lane(lane) for lane in lanes] or [self] * len(usages)
+        prices = [one.of(subject) for one in own]
+        if None in prices:
+            return None
+        rates = [self._at(p, subject, u) for p, u in zip(prices, usages, strict=True) if p]
+        parts = [p for rate, u in zip(rates, usages, strict=True) if (p := _parts(rate, u))]
 
         def mean(*places: int) -> float | None:
             counted = [p[i] for p in parts for i in places if p[i][1]]
@@ -106,7 +121,7 @@ class Prices:
             return paid / tokens if tokens else None
 
         fresh, cached, written, output = mean(0), mean(1), mean(2, 3), mean(4)
-        first = self._at(price, subject, usages[0]) if usages else price
+        first = rates[0] if rates else price
         return replace(
             first,
             input=first.input if fresh is None else fresh,

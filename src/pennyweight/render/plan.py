@@ -23,6 +23,8 @@ from pennyweight.suite.values import LoadedSuite, Task
 from pennyweight.text.format import count, money, plural
 from pennyweight.text.safe import clean
 
+LOCAL = "local"
+"""The source of the price of a model that runs on this machine."""
 _COLUMNS = ("subject", "tier", "attempts", "prompt_tokens", "output_tokens", "cost_usd")
 
 
@@ -30,7 +32,8 @@ def facts(suite: LoadedSuite) -> dict[str, Any]:
     """Return the plan as plain data.
 
     `output_tokens` is the maximum, null without a limit. `cost_usd` is the cost of the maximum,
-    null where the price or the limit is unknown; `cost_usd_at_least` covers what is known.
+    null where the price or the limit is unknown; `cost_usd_at_least` covers what is known. A model
+    that runs on this machine costs nothing.
     """
     prices = Prices(suite.prices)
     sides: list[dict[str, Any]] = []
@@ -38,7 +41,8 @@ def facts(suite: LoadedSuite) -> dict[str, Any]:
         price = prices.of(side.subject)
         tokens = Usage(side.prompt_tokens, side.output_tokens or 0)
         each = side.prompt_tokens // max(1, side.attempts)
-        known = cost(price.at(each), tokens) if price else None
+        is_free = prices.is_free(side.subject)
+        known = cost(price.at(each), tokens) if price else 0.0 if is_free else None
         sides.append(
             {
                 "subject": side.subject.name,
@@ -46,9 +50,9 @@ def facts(suite: LoadedSuite) -> dict[str, Any]:
                 "attempts": side.attempts,
                 "prompt_tokens": side.prompt_tokens,
                 "output_tokens": side.output_tokens,
-                "cost_usd": None if side.output_tokens is None else known,
+                "cost_usd": None if side.output_tokens is None and not is_free else known,
                 "cost_usd_at_least": known,
-                "price_source": price.origin if price else None,
+                "price_source": price.origin if price else LOCAL if is_free else None,
                 "example": side.example,
             }
         )
@@ -184,6 +188,7 @@ def _table(found: dict[str, Any]) -> str:
         output, cost = side["output_tokens"], side["cost_usd_at_least"]
         most = "no limit on output" if output is None else f"at most {count(output)} out"
         price = "price unknown" if cost is None else f"about {money(cost)}"
+        price = "free: it runs on this machine" if side["price_source"] == LOCAL else price
         terminal.print(f"\n{clean(side['subject'])}, tier {clean(side['tier'])}", style="bold")
         terminal.print(f"{plural(side['prompt_tokens'], 'token')} in, {most}, {price}")
         for turn in side["example"]:
@@ -194,5 +199,7 @@ def _table(found: dict[str, Any]) -> str:
     known = found["cost_usd"] is not None
     suffix = "" if known else " or more: some prices or limits are unknown"
     least = found["cost_usd_at_least"]
-    terminal.print(f"\nEstimated cost: {money(least)}{suffix}. No model was called.")
+    is_free = all(side["price_source"] == LOCAL for side in found["plan"])
+    total = "nothing" if is_free else f"{money(least)}{suffix}"
+    terminal.print(f"\nEstimated cost: {total}. No model was called.")
     return terminal.text()

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _INTERNAL = ("narrowing", "scored")
 """Settings that say nothing to a person."""
+WIDE = 100
+"""Columns of a terminal that show all columns of the list side by side."""
 RunEntry = tuple[StoredRun, dict[str, int], Spending]
 """A run, its records by status, and what it cost."""
 
@@ -91,13 +93,17 @@ def render(
         return csv_table([head, *rows])
     head = ["run", "suite", "status", "made", "headline", "cost"]
     below = "\n" if format == "table" else ", "
+    narrow = format == "table" and Terminal().width < WIDE
     body = [
-        _row(*entry, known.get(entry[0].id), away.get(entry[0].id), below=below)
+        _row(*entry, known.get(entry[0].id), away.get(entry[0].id), below=below, narrow=narrow)
         for entry in entries
     ]
     right = range(3, 6)
     if format == "markdown":
         return markdown_table([head, *body], right)
+    if narrow:  # the status goes below the run
+        below_run = [[f"{id_}\n{status}", suite, *rest] for id_, suite, status, *rest in body]
+        return table_text([*head[:2], *head[3:]], below_run, right=range(2, 5))
     return table_text(head, body, right=right)
 
 
@@ -117,13 +123,15 @@ def _row(
     out: OutBatches | None,
     *,
     below: str,
+    narrow: bool,
 ) -> list[str]:
     made = f"{count(_made(statuses))}/{count(run.attempts)}"
     if errors := statuses.get("error", 0):
         made += f"{below}{plural(errors, 'error')}"
     if out:
         made += f"{below}{count(out.requests)} out in batches"
-    name, cost = one_line(run.suite, 20), cost_text(spent) or MISSING
+    name, cost = one_line(run.suite, 16 if narrow else 20), cost_text(spent) or MISSING
+    cost = cost.replace("least ", "least\n") if narrow else cost
     part = one_line(part_words(run.settings), 40)
     suite = f"{name}{below}{part}" if part else name
     value = MISSING
@@ -131,7 +139,7 @@ def _row(
         number, ends = estimate_cells(headline.metric, headline.estimate)
         value = f"{heading(headline.metric)} {number}" + (f"{below}{ends}" if ends else "")
         if headline.side:
-            value += f"{below}{one_line(headline.side, 24)}"
+            value += f"{below}{one_line(headline.side, 16 if narrow else 24)}"
     return [run.id, suite, run.status, made, value, cost]
 
 

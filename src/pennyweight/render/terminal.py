@@ -60,18 +60,23 @@ def table_text(
 ) -> str:
     """Write a table in which no first cell is cut; `right` lists the columns of numbers.
 
-    A first cell of more than half the width goes on on the next line.
+    A first cell of more than half the width goes on on the next line. Other text is wrapped between
+    words, as long as they are not too long.
     """
     terminal, table, body = Terminal(), borderless(), list(rows)
-    longest = max((len(row[0]) for row in body), default=0)
+    longest = max((len(line) for row in body for line in row[0].split("\n")), default=0)
     folds = longest > terminal.width // 2
+    words = [
+        min(terminal.width // 5, max(map(len, " ".join(cells).split()), default=0))
+        for cells in zip(*body, strict=True)
+    ] or [0] * len(head)
     for index, name in enumerate(head):
         number, first = index in right, index == 0
         table.add_column(
             name,
             justify="right" if number else "left",
             width=terminal.width // 2 if first and folds else None,
-            min_width=longest if first and not folds else None,
+            min_width=longest if first and not folds else None if number else words[index],
             no_wrap=number or (first and not folds),
             overflow="fold",
         )

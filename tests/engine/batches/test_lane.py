@@ -102,18 +102,74 @@ def test_results_in_any_shape(dialect, order, server, store, tmp_path):
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_rows_that_are_missing_go_into_the_next_batch(dialect, server, store, tmp_path):
-    """Cut off within a line, with no row, or expired: not answered, so not paid for."""
-    server.control(order="truncated", expire=["[0]"])
+    """With no row, or expired: not answered, so not paid for."""
+    server.control(expire=["[0]"], drop=["[8]"])
     pennyweight.run(batch_suite(tmp_path, server, dialect, tasks=9), store=store)
-    server.control(order="", expire=[], drop=["[8]"])
+    server.control(expire=[], drop=["[8]"])
     assert collect(store=store).is_waiting
-    assert 4 <= server.submissions()[1] <= 5
     server.control(drop=[])
     assert collect(store=store).is_waiting
     run = collect(store=store)
-    assert server.submissions()[2:] == [1]
+    assert server.submissions() == [9, 2, 1]
     assert (run.status, len(rows_of(run)), store.spent(run.id)["calls"]) == ("done", 9, 9)
     assert store.spent(run.id)["held_usd"] is None
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_answers_that_cannot_be_read_may_have_been_paid_for(dialect, server, store, tmp_path):
+    """The results end within a line; the provider counts more answers than they contain."""
+    server.control(order="truncated", expire=["[0]"])
+    pennyweight.run(batch_suite(tmp_path, server, dialect, tasks=9), store=store)
+    server.control(order="", expire=[])
+    run = collect(store=store)
+    again = server.submissions()[1]
+    unread = again - 1  # the one that expired costs nothing
+    assert unread >= 3
+    spent = store.spent(run.id)
+    assert (spent["calls"], spent["unpriced"]) == (9 - 1, unread)
+    (told,) = [note for note in run.notes if "cannot be read" in note]
+    assert f"{unread} answers of batch" in told
+    assert server.deleted() == 0  # what cannot be read stays where it is
+    run = collect(store=store)
+    assert (run.status, len(rows_of(run))) == ("done", 9)
+    assert (server.submissions(), run.notes) == ([9, again], ())
+    spent = store.spent(run.id)
+    assert (spent["calls"], spent["unpriced"]) == (9 - 1 + again, unread)
+    assert spent["usd"] == pytest.approx(sum(row["cost_usd"] for row in rows_of(run).values()))
+    most = unread * (100 * 1e-6 + 16 * 1e-5)
+    assert 0 < spent["held_usd"] < most
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_a_provider_keeps_of_a_batch_is_deleted(dialect, server, store, tmp_path):
+    server.control(hold=True)
+    pennyweight.run(batch_suite(tmp_path, server, dialect), store=store)
+    assert collect(store=store).is_waiting
+    files = tmp_path / "provider"
+    assert server.deleted() == 0
+    assert any(one.stat().st_size for one in files.iterdir())
+    server.control(hold=False)
+    run = collect(store=store)
+    assert (run.status, run.notes) == ("done", ())
+    assert not any(one.stat().st_size for one in files.iterdir())
+
+
+def test_files_that_cannot_be_deleted_are_told_once(server, store, tmp_path, monkeypatch):
+    monkeypatch.setattr(openai, "SIZE", BatchSize(4, 10**9))
+    server.control(keep=True)
+    pennyweight.run(batch_suite(tmp_path, server, tasks=10), store=store)
+    run = collect(store=store)
+    assert run.status == "done"
+    (told,) = run.notes
+    assert told.startswith("Files of batches that were collected are still at ")
+    assert "It stays." in told
+
+
+def test_the_file_of_a_batch_that_is_refused_is_deleted(server, tmp_path):
+    service = find("openai/fake", base_url=server.base_url("openai")).batches()
+    with (tmp_path / "upload").open("w+b") as file, pytest.raises(CallError):
+        service.submit(file, 0, "a-name", "/chat/completions", lambda: server.control(refuse=True))
+    assert server.deleted() == 1
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -339,6 +395,24 @@ def test_a_conversation_that_ends_live(server, store, tmp_path):
     assert spent["usd"] == pytest.approx(row["cost_usd"])
 
 
+def test_the_prices_of_a_conversation_that_ends_live_are_those_it_paid(server, store, tmp_path):
+    subject = {
+        "name": "m", "model": "openai/gpt-4o", "base_url": server.base_url("openai"),
+        "priced_as": "openai/gpt-4o", "max_tokens": 16,
+    }  # fmt: skip
+    tasks = [{"id": "a", "input": "1 + 1", "turns": ["and 5?"]}]
+    path = batch_suite(tmp_path, server, tasks=tasks, subjects=[subject], prices={})
+    live = rows_of(pennyweight.run(path, store=store, lane="live"))["a"]
+    pennyweight.run(path, store=store)
+    row = rows_of(collect(store=store, deadline=0))["a"]
+    paid = (
+        row["prompt_tokens"] * row["input_price"] + row["completion_tokens"] * row["output_price"]
+    )
+    assert row["cost_usd"] == pytest.approx(paid / 1e6, rel=1e-12)
+    for name in ("cost_usd", "input_price", "output_price"):
+        assert live[name] / 2 < row[name] < live[name]
+
+
 def test_waiting_ends_when_everything_is_there(server, store, tmp_path, monkeypatch):
     tasks = [{"id": "a", "input": "1 + 1", "turns": ["and 5?"]}, {"id": "b", "input": "2"}]
     server.control(hold=True)
@@ -467,6 +541,29 @@ def test_judges_use_the_lane_when_all_attempts_are_there(server, store, tmp_path
     assert spent["usd"] == pytest.approx(sum(costs))
 
 
+def test_a_judge_answers_each_equal_question(server, store, tmp_path):
+    """Two subjects give the same reply: the judge's questions about them are equal."""
+    judge = {"name": "j", "model": "openai/judge", "base_url": server.base_url("openai")}
+    subjects = [
+        {"name": name, "model": f"openai/{name}", "base_url": server.base_url("openai")}
+        for name in ("m", "n")
+    ]
+    prices = {name: {"input": 1.0, "output": 10.0} for name in ("m", "n", "j")}
+    path = batch_suite(
+        tmp_path, server, tasks=1, judge={"models": [judge], "rubric": RUBRIC}, prices=prices,
+        subjects=subjects,
+    )  # fmt: skip
+    server.control(says={"It is right": JUDGED})
+    run = pennyweight.run(path, store=store)
+    while run.is_waiting:
+        run = collect(store=store)
+    assert server.submissions() == [1, 1, 2]
+    judged = store.judgments(run.id)
+    assert judged["score"].to_list() == [1.0] * 2
+    costs = [*judged["cost_usd"], *run.records()["cost_usd"]]
+    assert store.spent(run.id)["usd"] == pytest.approx(sum(costs))
+
+
 def test_a_judge_that_cannot_be_read_is_asked_again_in_the_next_batch(server, store, tmp_path):
     judge = {"name": "j", "model": "openai/judge", "base_url": server.base_url("openai")}
     path = batch_suite(
@@ -475,7 +572,7 @@ def test_a_judge_that_cannot_be_read_is_asked_again_in_the_next_batch(server, st
     run = pennyweight.run(path, store=store)
     while run.is_waiting:
         run = collect(store=store)
-    assert server.submissions() == [1] * 4  # the attempt, and each question that differs
+    assert server.submissions() == [1] * 5  # the attempt, and each time that the judge is asked
     assert store.judgments(run.id)["status"].to_list() == ["invalid"]
 
 

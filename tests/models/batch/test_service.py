@@ -47,6 +47,8 @@ def test_the_official_openai_package(server, tmp_path):
             input_file_id=uploaded.id, endpoint="/v1/chat/completions", completion_window="24h"
         )
         assert client.batches.cancel(running.id).status == "cancelled"
+        assert batch.request_counts.completed == 1
+        assert client.files.delete(uploaded.id).deleted
         server.control(hold=False)
 
 
@@ -70,6 +72,8 @@ def test_the_official_anthropic_package(server):
         server.control(fail={}, hold=True)
         running = client.messages.batches.create(requests=[{"custom_id": "one", "params": params}])
         assert client.messages.batches.cancel(running.id).processing_status == "ended"
+        client.messages.batches.delete(made.id)
+        assert made.id not in [one.id for one in client.messages.batches.list()]
         server.control(hold=False)
 
 
@@ -94,6 +98,7 @@ def test_the_official_google_package(server, tmp_path):
     running = client.batches.create(model="fake", src=uploaded.name)
     client.batches.cancel(name=running.name)
     assert client.batches.get(name=running.name).state.name == "JOB_STATE_CANCELLED"
+    client.files.delete(name=uploaded.name)
     server.control(hold=False)
     client.close()
 
@@ -127,7 +132,7 @@ def test_our_client_says_the_same(server, dialect, tmp_path):
     made = submitted(service, tmp_path, "1 + 2", "20 + 3")
     batch = service.read(made.handle)
     assert batch.has_ended
-    assert (batch.requests, batch.done) == (2, 2)
+    assert (batch.requests, batch.done, batch.succeeded) == (2, 2, 2)
     assert batch.name == (None if dialect == "anthropic" else "a-name")
     assert made.handle in [one.handle for one in service.listed()]
     replies = [service.reply(row) for row in service.results(batch)]
@@ -182,7 +187,7 @@ def test_a_file_is_cut_into_lines_wherever_pieces_end(server, tmp_path, monkeypa
     monkeypatch.setattr(client, "PIECE", 7)
     assert [row.id for row in service.results(batch)] == whole
     monkeypatch.setattr(client, "MAX_BODY", 100)  # every line is too long
-    assert list(service.results(batch)) == []
+    assert list(service.results(batch)) == [None] * 30
 
 
 def test_ids_differ_by_what_is_asked_and_by_whom(server):

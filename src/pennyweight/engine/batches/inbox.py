@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import orjson
@@ -21,6 +21,7 @@ from pennyweight.engine.calls import (
     reserved_row,
     used_of,
 )
+from pennyweight.models.batch.client import GONE
 from pennyweight.models.batch.dialect import RemoteBatch, ResultRow
 from pennyweight.models.batch.service import BatchService
 from pennyweight.models.failure import RETRYABLE, CallError
@@ -29,6 +30,7 @@ from pennyweight.models.prices import Prices
 from pennyweight.store.lanes.batches import (
     BatchRequest,
     StoredBatch,
+    answers_in,
     batches_of,
     drop_batch,
     is_known,
@@ -40,14 +42,13 @@ from pennyweight.store.lanes.batches import (
 )
 from pennyweight.store.store import Row, Store
 from pennyweight.suite.values import Subject
-from pennyweight.text.safe import storable
+from pennyweight.text.format import plural
+from pennyweight.text.safe import clean, storable
 
 GROUP, GROUP_BYTES = 200, 16 * 1024 * 1024
 """Results that are stored together: at most so many, and not many more bytes."""
 SETTLING = 600.0
 """Seconds after a submission in which a provider may not list the batch yet."""
-GONE = 404
-"""The HTTP status of a batch that the provider does not have."""
 CLOCKS = 3600.0
 """Seconds by which the provider's clock may differ from ours."""
 SAMPLE = 20
@@ -76,7 +77,9 @@ class Inbox:
     late: bool = False
     """Whether what is not answered yet is to be called live: batches that are out are stopped."""
     unread: int = 0
-    """Lines of results that could not be understood."""
+    """Lines of the results of the present batch that could not be understood."""
+    notes: list[str] = field(default_factory=list)
+    """What a person has to know about batches that were collected."""
 
     def collect(self) -> bool:
         """Take in what has come back; return whether anything has changed.
@@ -111,7 +114,7 @@ class Inbox:
                 raise
         member.service.check()  # the address and the key are right, so the batch is gone
         problem = f"The provider no longer has the batch {batch.handle}, or its results."
-        self._end(batch, member, CallError("timeout", problem), problem, perhaps_paid=True)
+        self._end(batch, member, CallError("timeout", problem), problem, batch.requests)
         return True
 
     def _remote(self, batch: StoredBatch, service: BatchService) -> RemoteBatch | None:
@@ -148,14 +151,35 @@ class Inbox:
                 with suppress(CallError):  # it ends by itself then
                     member.service.cancel(remote.handle)
             return False
+        self.unread = 0
         for rows in self._groups(member.service.results(remote)):
             self._settle(batch, member, rows)
+        answered = answers_in(self.store, batch.id)
+        unread = max(self.unread, (remote.succeeded or 0) - answered)
         wrong = CallError("timeout", "The batch ended without an answer to this request.")
         if remote.problem:
             text = f"The provider refused the batch: {remote.problem}"
             wrong = CallError("rate_limit" if remote.passes else "bad_request", text)
-        self._end(batch, member, wrong, remote.problem)
+        lost = self._end(batch, member, wrong, remote.problem, unread)
+        if lost:
+            self._tell(
+                f"{plural(lost, 'answer')} of batch {remote.handle} at {member.service.account} "
+                "cannot be read and may have been paid for, so what they may have cost stays in "
+                "the ledger. The files of the batch stay there."
+            )
+            return True
+        try:
+            member.service.delete(remote)
+        except CallError as error:
+            self._tell(
+                f"Files of batches that were collected are still at {member.service.account}: "
+                f"{error} Delete them there if they must not stay."
+            )
         return True
+
+    def _tell(self, text: str) -> None:
+        if (note := clean(text)) not in self.notes:
+            self.notes.append(note)
 
     def _end(
         self,
@@ -163,21 +187,27 @@ class Inbox:
         member: LaneMember,
         wrong: CallError,
         problem: str,
-        *,
-        perhaps_paid: bool = False,
-    ) -> None:
-        """End a batch: what it has not answered may go into the next one."""
-        result = CallResult(NOT_KNOWN, 0.0, None, wrong)
+        unread: int,
+    ) -> int:
+        """End a batch: what it has not answered may go into the next one.
+
+        `unread` of them may have been paid for. It is not known which, so those that may have cost
+        most are held in the ledger. Return their number.
+        """
+        lost = 0
         while rest := rest_of(self.store, batch.id, GROUP):
+            paid = rest[: max(0, unread - lost)]
+            lost += len(paid)
+            result = CallResult(NOT_KNOWN, 0.0, None, wrong)
             calls = [
                 call_row(
                     self.kind, one.key, member.model, result, Amount(one.held_usd, one.held_tokens)
                 )
-                for one in rest
-                if perhaps_paid
+                for one in paid
             ]
             self._write(batch, [(_failed(one, wrong), None) for one in rest], calls)
         set_batch(self.store, batch.id, state="ended", done=batch.requests, problem=problem or None)
+        return lost
 
     def _groups(self, rows: Iterator[ResultRow | None]) -> Iterator[dict[str, ResultRow]]:
         """Yield rows in groups of limited size; of several with one id, the first."""

@@ -95,6 +95,7 @@ class BatchLane:
 
     def close(self, tally: Tally, *, is_cut: bool = False) -> None:
         """Submit what waits, unless the run was interrupted; set the reason if a batch is out."""
+        tally.notes += self.inbox.notes
         mark_told(self.store, self.run, self.told)
         if is_cut or tally.lost:
             if not tally.lost:

@@ -97,9 +97,11 @@ def _batch(value: dict[str, Any]) -> RemoteBatch:
         None,
         sum(numbers.values()) if numbers else None,
         sum(numbers.values()) - numbers.get("processing", 0) if numbers else None,
+        numbers.get("succeeded"),
         (f"{_PATH}/{quote(handle, safe='')}/results",) if ended and not gone else (),
         "The provider has archived the batch, so its results are gone." if gone else "",
         created=_moment(value.get("created_at")),
+        files=(f"{_PATH}/{quote(handle, safe='')}",),
     )
 
 

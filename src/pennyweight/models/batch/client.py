@@ -18,6 +18,8 @@ from pennyweight.models.keys import Key
 from pennyweight.models.reply_memory import MAX_BODY
 
 PIECE = 256 * 1024
+GONE = 404
+"""The HTTP status of what the provider does not have."""
 TIMEOUT = 120.0
 """Seconds without a byte after which a connection is given up."""
 Body = bytes | Iterable[bytes] | None
@@ -59,22 +61,41 @@ class BatchClient:
             raise malformed("it is not a JSON object.")
         return value, given
 
+    def delete(self, path: str) -> None:
+        """Delete something; what is gone already is no error."""
+        try:
+            self.send("DELETE", path)
+        except CallError as error:
+            if error.status != GONE:
+                raise
+
+    @contextmanager
+    def cleaning(self, path: str) -> Iterator[None]:
+        """Delete an uploaded file if the provider refuses to use it."""
+        try:
+            yield
+        except CallError as error:
+            if error.status is not None and error.status < 500:
+                with suppress(CallError):
+                    self.delete(path)
+            raise
+
     def lines(self, path: str) -> Iterator[bytes]:
-        """Yield the lines of a file, with the key removed. A line that is too long is skipped."""
+        """Yield the lines of a file, with the key removed. A line that is too long is empty."""
         with self._answer("GET", path, None, {}) as answer:
             begun, skips = b"", False
             while piece := self._guarded(lambda: answer.read(PIECE)):
                 *whole, begun = (begun + piece).split(b"\n")
                 for line in whole:
-                    if not skips and line.strip():
-                        yield self._redacted(line)
+                    if skips or line.strip():
+                        yield b"" if skips else self._redacted(line)
                     skips = False
                 if len(begun) > MAX_BODY:
                     begun, skips = b"", True
             if answer.length:  # http.client does not raise for this
                 raise CallError("connection", "The results broke off before their end.")
-            if not skips and begun.strip():
-                yield self._redacted(begun)
+            if skips or begun.strip():
+                yield b"" if skips else self._redacted(begun)
 
     def _redacted(self, body: bytes) -> bytes:
         return self.key.redact_body(body) if self.key else body
@@ -104,7 +125,7 @@ class BatchClient:
                 lambda: _exchange(connection, method, target, body, sent)
             )
             with closing(answer):
-                if answer.status != 200:
+                if answer.status not in {200, 204}:
                     raise self._refused(answer)
                 yield answer
 

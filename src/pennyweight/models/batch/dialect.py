@@ -40,7 +40,9 @@ class RemoteBatch:
     """The name that we gave it; None where the provider keeps none."""
     requests: int | None = None
     done: int | None = None
-    """How many of its requests are answered."""
+    """How many of its requests are answered, or failed."""
+    succeeded: int | None = None
+    """How many of them the provider charges for."""
     results: tuple[str, ...] = ()
     """The paths of its results, once it has ended."""
     problem: str = ""
@@ -48,6 +50,8 @@ class RemoteBatch:
     passes: bool = False
     """Whether the problem passes by itself, such as a full queue."""
     created: float | None = None
+    files: tuple[str, ...] = ()
+    """The paths of what the provider keeps of it, which are deleted when it is collected."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,8 @@ def submit(client: BatchClient, upload: Upload, submitting: Callable[[], None]) 
     submitting()
     batch = {"displayName": upload.name, "inputConfig": {"fileName": file}}
     path = f"/models/{quote(upload.model)}:batchGenerateContent"
-    return _batch(client, client.json("POST", path, {"batch": batch}))
+    with client.cleaning(f"/{file}"):
+        return _batch(client, client.json("POST", path, {"batch": batch}))
 
 
 def read(client: BatchClient, handle: str) -> RemoteBatch:
@@ -101,7 +102,7 @@ def _batch(client: BatchClient, value: dict[str, Any]) -> RemoteBatch:
     about, given = object_of(value.get("metadata")), object_of(value.get("response"))
     state = str(about.get("state") or "").rpartition("_STATE_")[2]
     output = object_of(about.get("output")) or object_of(given.get("output")) or given
-    file = output.get("responsesFile")
+    file, sent = output.get("responsesFile"), object_of(about.get("inputConfig")).get("fileName")
     base = urlsplit(client.base_url)
     download = f"{base.scheme}://{base.netloc}/download{base.path}"
     stats = object_of(about.get("batchStats"))
@@ -113,16 +114,22 @@ def _batch(client: BatchClient, value: dict[str, Any]) -> RemoteBatch:
         word(about.get("displayName")) or "",
         total,
         None if total is None else total - (pending or 0),
+        _number(stats.get("successfulRequestCount")),
         (f"{download}/{_name(file)}:download?alt=media",) if isinstance(file, str) else (),
         shorten(wrong or "The batch failed.") if state == "FAILED" else "",
         created=_moment(about.get("createTime")),
+        files=tuple(f"/{one}" for one in (sent, file) if isinstance(one, str) and _is_name(one)),
     )
 
 
 def _name(value: Any) -> str:
-    if not isinstance(value, str) or not _NAME.fullmatch(value):
+    if not isinstance(value, str) or not _is_name(value):
         raise malformed("it has no valid name.")
     return value
+
+
+def _is_name(value: str) -> bool:
+    return _NAME.fullmatch(value) is not None
 
 
 def _number(value: Any) -> int | None:

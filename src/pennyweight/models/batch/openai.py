@@ -47,17 +47,15 @@ def submit(client: BatchClient, upload: Upload, submitting: Callable[[], None]) 
     sent = chain((head,), pieces(upload.file), (tail,))
     file, _ = client.send("POST", "/files", sent, headers)
     submitting()
-    made = client.json(
-        "POST",
-        "/batches",
-        {
-            "input_file_id": _text(file, "id"),
-            "endpoint": f"/v1{upload.path}",
-            "completion_window": "24h",
-            "metadata": {NAME: upload.name},
-        },
-    )
-    return _batch(made)
+    id_ = _text(file, "id")
+    asked = {
+        "input_file_id": id_,
+        "endpoint": f"/v1{upload.path}",
+        "completion_window": "24h",
+        "metadata": {NAME: upload.name},
+    }
+    with client.cleaning(f"/files/{id_}"):
+        return _batch(client.json("POST", "/batches", asked))
 
 
 def read(client: BatchClient, handle: str) -> RemoteBatch:
@@ -95,7 +93,8 @@ def row(value: Any) -> ResultRow:
 
 def _batch(value: dict[str, Any]) -> RemoteBatch:
     status, counts = value.get("status"), object_of(value.get("request_counts"))
-    files = [value.get("output_file_id"), value.get("error_file_id")]
+    made = [f for n in ("output", "error") if isinstance(f := value.get(f"{n}_file_id"), str) and f]
+    sent = word(value.get("input_file_id"))
     wrong = object_of(value.get("errors")).get("data") if status == "failed" else None
     errors = [e for e in wrong if isinstance(e, dict)] if isinstance(wrong, list) else []
     texts = list(dict.fromkeys(str(e.get("message")) for e in errors))
@@ -106,10 +105,12 @@ def _batch(value: dict[str, Any]) -> RemoteBatch:
         word(object_of(value.get("metadata")).get(NAME)) or "",
         count(counts.get("total")),
         count((count(counts.get("completed")) or 0) + (count(counts.get("failed")) or 0)),
-        tuple(f"/files/{one}/content" for one in files if isinstance(one, str) and one),
+        count(counts.get("completed")),
+        tuple(f"/files/{quote(one, safe='')}/content" for one in made),
         shorten(" ".join(texts) or "The batch failed.") if status == "failed" else "",
         any(e.get("code") in _PASSING for e in errors),
         float(created) if isinstance(created, int | float) else None,
+        tuple(f"/files/{quote(one, safe='')}" for one in (sent, *made) if one),
     )
 
 

@@ -55,7 +55,8 @@ class BatchService:
         if request.settings.stream:
             request = replace(request, settings=replace(request.settings, stream=False))
         path, body = self.encode(request)
-        known = json.dumps([owner, request.label, request.attempt, path, body]).encode()
+        whose = [owner, request.label, request.attempt, request.question]
+        known = json.dumps([*whose, path, body]).encode()
         id_ = f"pw_{hashlib.blake2b(known, digest_size=20).hexdigest()}"
         return id_, path, self.dialect.line(id_, path, body)
 
@@ -77,6 +78,11 @@ class BatchService:
     def cancel(self, handle: str) -> None:
         """Ask the provider to stop a batch."""
         self.dialect.cancel(self.client, handle)
+
+    def delete(self, batch: RemoteBatch) -> None:
+        """Delete what the provider keeps of a batch; raise CallError if it does not let us."""
+        for path in batch.files:
+            self.client.delete(path)
 
     def results(self, batch: RemoteBatch) -> Iterator[ResultRow | None]:
         """Yield the rows of a batch that has ended; None for a line that cannot be understood."""

@@ -177,11 +177,22 @@ def requests_out(store: Store, batch: str, ids: Collection[str]) -> dict[str, Ba
 
 
 def rest_of(store: Store, batch: str, limit: int) -> list[BatchRequest]:
-    """Return some of the requests that a batch still owes an answer."""
+    """Return some of the requests that a batch still owes an answer, the dearest first."""
     c = REQUEST.c
-    query = select(REQUEST).where(c.batch == batch, c.state == "out").order_by(c.id).limit(limit)
+    out = select(REQUEST).where(c.batch == batch, c.state == "out")
+    most = func.coalesce(c.held_usd, 0.0), func.coalesce(c.held_tokens, 0)
+    query = out.order_by(*(amount.desc() for amount in most), c.id).limit(limit)
     with guarded(store.address), store.engine.connect() as connection:
         return [_request(row) for row in connection.execute(query).mappings()]
+
+
+def answers_in(store: Store, batch: str) -> int:
+    """Count the requests of a batch that have an answer, also one that cannot be used."""
+    c = REQUEST.c
+    has_one = (c.state == "answered") | (c.error_kind == "malformed")
+    query = select(func.count()).where(c.batch == batch, has_one)
+    with guarded(store.address), store.engine.connect() as connection:
+        return connection.scalar(query) or 0
 
 
 def settle_requests(
