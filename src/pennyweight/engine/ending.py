@@ -70,6 +70,11 @@ class TakenOver:
 
 
 @dataclass(frozen=True, slots=True)
+class Deleted:
+    """The run was deleted while attempts of it were made."""
+
+
+@dataclass(frozen=True, slots=True)
 class BatchesOut:
     """Requests are out in providers' batches; their replies are collected later."""
 
@@ -79,7 +84,7 @@ class BatchesOut:
     """Why a provider did not take a further batch."""
 
 
-StopReason = BatchesOut | LimitReached | CallTooLarge | AccountClosed | TakenOver
+StopReason = BatchesOut | LimitReached | CallTooLarge | AccountClosed | TakenOver | Deleted
 
 
 class EndKind(StrEnum):

@@ -15,9 +15,10 @@ from pathlib import Path
 from pennyweight.engine.attempt_queues import AttemptQueues, OwnAttempts
 from pennyweight.engine.batches.pending import in_lane
 from pennyweight.engine.budget import Budget
-from pennyweight.engine.ending import TakenOver
+from pennyweight.engine.ending import Deleted, TakenOver
 from pennyweight.engine.engine import Engine
 from pennyweight.engine.interrupts import Stopping
+from pennyweight.engine.pace import Pace, paced
 from pennyweight.engine.resume import begin, held, key_of, place_of, settings_of
 from pennyweight.engine.sharing.leased_attempts import LeasedAttempts
 from pennyweight.engine.sharing.plan import can_share, check_plan, plans_of, put_up_plan
@@ -31,6 +32,7 @@ from pennyweight.models.providers import find
 from pennyweight.record import AttemptKey
 from pennyweight.schema.user_code import suite_folder
 from pennyweight.store.lanes.batches import keys_under_way, out_batches
+from pennyweight.store.lease import has_run
 from pennyweight.store.shared_runs import errors_by_kind, left, shared_run, take_down
 from pennyweight.store.store import RECORD_COLUMNS, Row, Spending, Store, StoredRun
 from pennyweight.stored_runs.code_checks import run_code_checks
@@ -217,6 +219,7 @@ class _Execution:
     retries: bool = True
     places: int | None = None
     engine: Engine | None = None
+    paces: Sequence[Pace] = ()
 
     def lose(self) -> None:
         """Stop at once because another process has the run now; called from any thread."""
@@ -296,6 +299,8 @@ class _Execution:
     def work(self, subjects: Collection[str]) -> WorkResult:
         """Make attempts that are up for workers."""
         interrupted = self._run(lambda: self._leased(subjects))
+        if self.tally.lost and not has_run(self.store, self.run.id):
+            self.tally.stop_reason = Deleted()
         made, errors = self.tally.done, dict(self.tally.errors)
         rest = left(self.store, self.run.id)
         if not rest and not interrupted and not self.tally.stop_reason:
@@ -334,6 +339,7 @@ class _Execution:
         from pennyweight.engine.batches.lane import BatchLane  # noqa: PLC0415 - most runs need none
 
         suite, run = self.suite, self.run.id
+        models, self.paces = paced(models, suite.limits)
         prices = Prices.with_models(suite.prices, models)
         lane = BatchLane.of(
             self.store, run, "attempt", suite.subjects, models, prices, suite.limits, self.deadline
@@ -347,8 +353,12 @@ class _Execution:
         """Run the engine until it ends; return whether a signal interrupted it."""
         prices = Prices.with_models(self.suite.prices, models)
         budget = Budget.of(self.suite.limits, self.store, self.run.id, self.began)
+        turns = None
         if isinstance(source, LeasedAttempts):
             source.worker.limit(budget)
+            turns = source.worker.turns
+        if not self._uses_lane:
+            models, self.paces = paced(models, self.suite.limits, turns)
         tally = self.tally
 
         def committed(rows: list[Row]) -> None:
@@ -365,6 +375,7 @@ class _Execution:
         engine = self.engine = Engine(
             self.suite, self.run.id, models, self.store, prices, budget, tally, committed
         )
+        engine.workforce.wakes += [pace.close for pace in self.paces]
         committed([])
         engine.workforce.stopping.listen()
         try:

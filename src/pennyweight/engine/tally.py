@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pennyweight.engine.ending import BatchesOut, EndKind, RunEnd, StopReason, TakenOver
+from pennyweight.engine.ending import BatchesOut, Deleted, EndKind, RunEnd, StopReason, TakenOver
 
 
 @dataclass(slots=True)
@@ -31,8 +31,8 @@ class Tally:
 
     @property
     def lost(self) -> bool:
-        """Whether another process has continued the run."""
-        return isinstance(self.stop_reason, TakenOver)
+        """Whether another process has continued the run, or has deleted it."""
+        return isinstance(self.stop_reason, TakenOver | Deleted)
 
     @property
     def waits(self) -> bool:

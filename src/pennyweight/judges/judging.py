@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from pennyweight.engine.batches.pending import in_lane
 from pennyweight.engine.budget import Budget, CallTooLargeError, ExhaustedError
 from pennyweight.engine.execution import lose, model_of
 from pennyweight.engine.limiter import MAX_CALLS, ClosedError
+from pennyweight.engine.pace import Pace, paced
 from pennyweight.engine.preflight import unenforceable
 from pennyweight.engine.resume import held
 from pennyweight.engine.tally import Tally
@@ -166,11 +167,13 @@ class JudgingSession:
     more: tuple[Judge, ...] = ()
     judgments: dict[AttemptKey, dict[tuple[str, str], ValidJudgment]] = field(default_factory=dict)
     workforce: Workforce | None = None
+    paces: Sequence[Pace] = ()
     higher_is_better: bool = True
 
     def run(self) -> bool:
         """Ask the judges, those of the batch lane by batches; return whether it was interrupted."""
         job, judges = self.job, (*self.judging.judges, *self.judging.more)
+        self.models, self.paces = paced(self.models, job.limits)
         if not any(in_lane(judge, job.limits) for judge in judges):
             return asyncio.run(self.work())
         from pennyweight.engine.batches.lane import BatchLane  # noqa: PLC0415 - most runs need none
@@ -192,6 +195,7 @@ class JudgingSession:
             self.job.run.id, self.models.values(), self.job.limits, self.budget, self.tally,
             self.job.store.write_judgments, self._committed,
         )  # fmt: skip
+        workforce.wakes += [pace.close for pace in self.paces]
         try:
             context = JudgingContext(
                 self.judging.rubric, self.prices, workforce, self.higher_is_better

@@ -12,6 +12,7 @@ from pennyweight.engine.ending import (
     BatchesOut,
     CallTooLarge,
     ClosedBecause,
+    Deleted,
     EndKind,
     Limit,
     LimitReached,
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from pennyweight.judges.judging import JudgingResult
 
 _MESSAGE_WIDTH = 300
+_LOST: Mapping[type, str] = {
+    TakenOver: "Another process continued this run.",
+    Deleted: "The run was deleted, so nothing more was written.",
+}
 
 
 def narrowed_suffix(settings: RunSettings) -> str:
@@ -63,8 +68,8 @@ def stop_sentence(reason: StopReason) -> str:
             if because is ClosedBecause.NEVER_ANSWERED:
                 return clean(f"{name} has not answered a single call. {error}")
             return clean(f"{name} refused {plural(round(amount), 'call')} in a row. {error}")
-        case TakenOver():
-            return "Another process continued this run."
+        case TakenOver() | Deleted():
+            return _LOST[type(reason)]
         case BatchesOut():
             return _out_sentence(reason)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight.render.format import estimate_cells, heading
 from pennyweight.render.plain import cost_text, csv_table, json_text, markdown_table, one_line
-from pennyweight.render.terminal import Terminal, labelled, table_text
+from pennyweight.render.terminal import Terminal, fits, labelled, table_text
 from pennyweight.store.cells import DamagedRun
 from pennyweight.store.lanes.batches import OutBatches
 from pennyweight.store.store import Spending, StoredRun
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 _INTERNAL = ("narrowing", "scored")
 """Settings that say nothing to a person."""
-WIDE = 100
-"""Columns of a terminal that show all columns of the list side by side."""
 RunEntry = tuple[StoredRun, dict[str, int], Spending]
 """A run, its records by status, and what it cost."""
 
@@ -93,18 +91,20 @@ def render(
         return csv_table([head, *rows])
     head = ["run", "suite", "status", "made", "headline", "cost"]
     below = "\n" if format == "table" else ", "
-    narrow = format == "table" and Terminal().width < WIDE
-    body = [
-        _row(*entry, known.get(entry[0].id), away.get(entry[0].id), below=below, narrow=narrow)
-        for entry in entries
-    ]
+
+    def body(*, narrow: bool = False) -> list[list[str]]:
+        return [
+            _row(*entry, known.get(entry[0].id), away.get(entry[0].id), below=below, narrow=narrow)
+            for entry in entries
+        ]
+
     right = range(3, 6)
     if format == "markdown":
-        return markdown_table([head, *body], right)
-    if narrow:  # the status goes below the run
-        below_run = [[f"{id_}\n{status}", suite, *rest] for id_, suite, status, *rest in body]
-        return table_text([*head[:2], *head[3:]], below_run, right=range(2, 5))
-    return table_text(head, body, right=right)
+        return markdown_table([head, *body()], right)
+    if fits([head, *body()]):
+        return table_text(head, body(), right=right)
+    below_run = [[f"{id_}\n{word}", suite, *rest] for id_, suite, word, *rest in body(narrow=True)]
+    return table_text([*head[:2], *head[3:]], below_run, right=range(2, 5))
 
 
 def _headline(headline: Headline | None) -> dict[str, Any] | None:

@@ -55,6 +55,15 @@ class Terminal:
         return "".join(line.rstrip() + "\n" for line in self._out.getvalue().splitlines())
 
 
+def fits(rows: Iterable[Sequence[str]]) -> bool:
+    """Whether a table fits into the terminal without wrapping a cell."""
+    widths = [
+        max(len(line) for cell in cells for line in cell.split("\n"))
+        for cells in zip(*rows, strict=True)
+    ]
+    return sum(widths) + GAP * (len(widths) - 1) <= Terminal().width
+
+
 def table_text(
     head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Container[int] = ()
 ) -> str:

@@ -15,12 +15,23 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, Double, Engine, cast, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Double,
+    Engine,
+    cast,
+    delete,
+    func,
+    or_,
+    select,
+    update,
+)
 
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.store.cells import damaged, json_cell
 from pennyweight.store.connection import guarded
-from pennyweight.store.tables import RUN
+from pennyweight.store.tables import METADATA, RUN, WORKER
 
 if TYPE_CHECKING:
     from pennyweight.store.store import Store
@@ -167,6 +178,29 @@ def may_write(store: Store, run_id: str, connection: Connection) -> bool:
     if lease.lost or not connection.execute(beat).rowcount:
         lease.lose()
     return not lease.lost
+
+
+def has_run(store: Store, run_id: str) -> bool:
+    """Whether there is such a run: somebody may delete one under its workers."""
+    with guarded(store.address), store.engine.connect() as connection:
+        return connection.scalar(select(RUN.c.id).where(RUN.c.id == run_id)) is not None
+
+
+def is_kept(connection: Connection, run_id: str) -> bool:
+    """Whether there is such a run, and will be until the transaction ends."""
+    query = select(RUN.c.id).where(RUN.c.id == run_id).with_for_update(read=True)
+    return connection.scalar(query) is not None
+
+
+def remove_run(store: Store, run_id: str) -> None:
+    """Delete a run with everything that belongs to it, after what its workers are writing now."""
+    with guarded(store.address), store.engine.begin() as connection:
+        connection.execute(select(RUN.c.id).where(RUN.c.id == run_id).with_for_update())
+        connection.execute(delete(WORKER).where(WORKER.c.run == run_id))
+        for table in METADATA.tables.values():
+            if "run" in table.c:
+                connection.execute(delete(table).where(table.c.run == run_id))
+        connection.execute(delete(RUN).where(RUN.c.id == run_id))
 
 
 def release_run(store: Store, run_id: str, owner: str) -> None:

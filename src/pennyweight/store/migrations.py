@@ -106,6 +106,7 @@ STEPS: tuple[tuple[Step, ...], ...] = (
         _add_columns(tables.RECORD, "lane"),
         _add_columns(tables.ASIDE, "lane"),
     ),
+    (_create(tables.TURN),),
 )
 """Step n upgrades a store from version n to n + 1. A released step never changes."""
 

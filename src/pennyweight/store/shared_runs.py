@@ -18,7 +18,7 @@ from pennyweight.errors import StoreError, UsageError
 from pennyweight.store import lease
 from pennyweight.store.connection import guarded
 from pennyweight.store.lease import Owner, shared_clock
-from pennyweight.store.tables import PORTION, QUEUE, RECORD, SHARE, WORKER
+from pennyweight.store.tables import PORTION, QUEUE, RECORD, SHARE, TURN, WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +83,7 @@ def put_up(
         before = connection.scalar(select(SHARE.c.plan).where(SHARE.c.run == run_id))
         if live and before == plan:
             return False
-        for table in (WORKER, PORTION, QUEUE):
+        for table in (WORKER, PORTION, QUEUE):  # turns stay: the account knows no runs
             connection.execute(delete(table).where(table.c.run == run_id))
         values = {"plan": plan, "owner": Owner.here().text, "began": shared_clock(store.engine)}
         connection.execute(update(SHARE).where(SHARE.c.run == run_id).values(values))
@@ -105,7 +105,7 @@ def put_up(
 def take_down(store: Store, run_id: str) -> None:
     """End the sharing of a run: what workers still hold of it counts no more."""
     with guarded(store.address), store.engine.begin() as connection:
-        for table in (SHARE, WORKER, PORTION, QUEUE):
+        for table in (SHARE, WORKER, PORTION, QUEUE, TURN):
             connection.execute(delete(table).where(table.c.run == run_id))
 
 

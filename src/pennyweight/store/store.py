@@ -19,7 +19,6 @@ from sqlalchemy import (
     Connection,
     Engine,
     Table,
-    delete,
     func,
     select,
     update,
@@ -30,8 +29,8 @@ from pennyweight.record import AttemptKey
 from pennyweight.store.bulk_insert import has_row, insert
 from pennyweight.store.cells import SETTINGS, DamagedRun, checked, frame, json_cell, sound
 from pennyweight.store.connection import DEFAULT, connect, connect_reader, file_of, guarded, shown
-from pennyweight.store.lease import Lease, may_write
-from pennyweight.store.tables import CALL, JUDGMENT, METADATA, RECORD, RUN
+from pennyweight.store.lease import Lease, is_kept, may_write, remove_run
+from pennyweight.store.tables import CALL, JUDGMENT, RECORD, RUN
 
 READ_BATCH = 2_000
 """Records read at a time. Their texts are in memory twice, as Python objects and in Polars."""
@@ -264,6 +263,8 @@ class Store:
         def change(connection: Connection, again: bool) -> None:
             if rows and may_write(self, rows[0][0], connection):
                 insert(connection, table, columns, rows)
+            elif calls and self.fences and not is_kept(connection, calls[0][0]):
+                return  # somebody deleted the run under its workers
             if again and calls and has_row(connection, CALL, CALL_COLUMNS, calls[0]):
                 return  # it was committed, only the confirmation got lost
             insert(connection, CALL, CALL_COLUMNS, calls)
@@ -387,11 +388,7 @@ class Store:
 
     def remove(self, run_id: str) -> None:
         """Delete a run with everything that belongs to it."""
-        with guarded(self.address), self.engine.begin() as connection:
-            for table in METADATA.tables.values():
-                if "run" in table.c:
-                    connection.execute(delete(table).where(table.c.run == run_id))
-            connection.execute(delete(RUN).where(RUN.c.id == run_id))
+        remove_run(self, run_id)
 
 
 def now() -> float:

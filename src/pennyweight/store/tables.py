@@ -359,6 +359,15 @@ PORTION = Table(
 )
 """Attempts that a worker has taken, or has given back (`worker` is null)."""
 
+TURN = Table(
+    "pennyweight_turn",
+    METADATA,
+    Column("run", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("next", Double, nullable=False),
+)
+"""When the next request, or token, of an account may be sent by the workers of a run."""
+
 WORKER = Table(
     "pennyweight_worker",
     METADATA,

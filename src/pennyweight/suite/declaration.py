@@ -226,23 +226,23 @@ TIER = Struct(
 
 MAX_CONCURRENCY = 1000
 """More concurrent calls do not increase the throughput."""
-
+_COUNT = Number(1, whole=True)
+_CALLS = AnyOf((OneOf(("auto",)), Number(1, MAX_CONCURRENCY, whole=True)))
 LIMITS = Struct(
     "limits",
     with_defaults(
         Limits,
-        Field(
-            "concurrency",
-            AnyOf((OneOf(("auto",)), Number(1, MAX_CONCURRENCY, whole=True))),
-            "The number of concurrent calls; auto adapts it during the run.",
-        ),
+        Field("concurrency", _CALLS, "The number of concurrent calls; auto adapts it as it runs."),
         Field("usd", Number(0, above=True), "The cost limit of a run in US dollars."),
-        Field("tokens", Number(1, whole=True), "The token limit of a run."),
+        Field("tokens", _COUNT, "The token limit of a run."),
         Field("seconds", Number(0, above=True), "The time limit of a run in seconds."),
         Field("timeout", Number(0, above=True), "The seconds that one call may take."),
+        Field("requests_per_minute", _COUNT, "The most requests that an account gets a minute."),
+        Field("tokens_per_minute", _COUNT, "The same in tokens, of input and output."),
         _LANE,
     ),
-    {"cost": "usd", "budget": "usd", "time": "seconds", "max_connections": "concurrency"},
+    {"cost": "usd", "budget": "usd", "time": "seconds", "max_connections": "concurrency"}
+    | {"rpm": "requests_per_minute", "tpm": "tokens_per_minute"},
 )
 
 _PRICE = Number(0, 1e12)

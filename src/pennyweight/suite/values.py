@@ -207,6 +207,9 @@ class Limits:
     seconds: float | None = None
     timeout: float = 120.0
     """Seconds for one call."""
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    """What each account gets, whoever calls it."""
     lane: Literal["live", "batch"] = "live"
     """Whether calls go into the providers' batches."""
 

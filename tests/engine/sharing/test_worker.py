@@ -9,11 +9,13 @@ import time
 from contextlib import closing
 
 import pytest
+from sqlalchemy import func, select
 
 from engine.command import ended, kept, run, start
 from engine.serving import calls, server, suite
 from engine.test_kill import wait_for
 from pennyweight.store.store import Store
+from pennyweight.store.tables import METADATA
 
 TASKS, FLYING = 240, 6
 IMPATIENT = (
@@ -167,3 +169,26 @@ def test_a_database_that_restarts_is_waited_for(postgresql, tmp_path):
         code, said = ended(worker)
         assert code == 0, said
         whole(address)
+
+
+@pytest.mark.parametrize("limits", ["{concurrency: 4}", "{concurrency: 4, usd: 5}"])
+def test_a_worker_of_a_deleted_run_stops_and_writes_nothing(store_address, tmp_path, limits):
+    with server(0.1) as slow:
+        path = suite(tmp_path, slow, tasks=TASKS, limits=limits)
+        put_up(store_address, path)
+        worker = start(store_address, "work", "--suite", path)
+        wait_for(lambda: calls(slow) > 8, worker)
+        with closing(Store(store_address)) as store:
+            found = store.find("latest").id
+        code, said = run(store_address, "rm", found, "--yes")
+        assert code == 0, said
+        code, said = ended(worker)
+        assert code == 4, said
+        assert "The run was deleted, so nothing more was written." in said
+        assert "Traceback" not in said
+        assert calls(slow) < TASKS
+    with closing(Store(store_address)) as store, store.engine.connect() as connection:
+        for table in METADATA.tables.values():
+            if "run" in table.c:
+                rows = select(func.count()).select_from(table).where(table.c.run == found)
+                assert connection.scalar(rows) == 0, table.name

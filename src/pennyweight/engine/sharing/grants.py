@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pennyweight.engine.budget import GrantAnswer
+from pennyweight.engine.budget import ExhaustedError, GrantAnswer
 from pennyweight.engine.calls import reserved_row
 from pennyweight.engine.reservation_ledger import TOLERANCE
 from pennyweight.store.grants import Granted, grant
+from pennyweight.store.shared_runs import LostLeaseError
 from pennyweight.store.store import Store
 from pennyweight.suite.values import Limits
 
@@ -47,8 +48,15 @@ class Grants:
     question, which takes it back from what is held.
     """
 
-    def __init__(self, store: Store, run_id: str, worker: str, limits: Limits) -> None:
-        self._store, self._run, self.worker = store, run_id, worker
+    def __init__(
+        self,
+        store: Store,
+        run_id: str,
+        worker: str,
+        limits: Limits,
+        lost: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._store, self._run, self.worker, self._lost = store, run_id, worker, lost
         self._usd, self._tokens = _Purse(limits.usd, 0.0, 0.0), _Purse(limits.tokens, 0, 0)
         self._lock = asyncio.Lock()
         self._asked = time.monotonic()
@@ -127,7 +135,11 @@ class Grants:
                     )
                 )
 
-            got = await asyncio.to_thread(ask)
+            try:
+                got = await asyncio.to_thread(ask)
+            except LostLeaseError:
+                self._lost()
+                raise ExhaustedError from None
             for purse, amount in zip((self._usd, self._tokens), got.held, strict=True):
                 purse.held = amount
             if got.is_enough:

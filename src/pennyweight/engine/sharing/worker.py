@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -11,10 +12,12 @@ from typing import Any
 from sqlalchemy import Connection
 
 from pennyweight.engine.budget import Budget
+from pennyweight.engine.limiter import ClosedError
 from pennyweight.engine.resume import HEARTBEAT
 from pennyweight.engine.sharing.grants import Grants
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.store.connection import guarded
+from pennyweight.store.lanes.turns import take_turns
 from pennyweight.store.shared_runs import Claim, LostLeaseError, claim, join, leave, renew
 from pennyweight.store.shared_runs import shared_run as find_shared
 from pennyweight.store.store import Store
@@ -77,9 +80,21 @@ class Worker:
         if budget.limits.seconds is not None:
             budget.started = min(budget.started, time.monotonic() - self.seconds)
         if budget.is_limited:
-            grants = Grants(self.store, self.run_id, self.id, budget.limits)
+            grants = Grants(self.store, self.run_id, self.id, budget.limits, self.lose)
             grants.start(budget.usd + budget.held_usd, budget.tokens + budget.held_tokens)
             budget.grants = grants
+
+    async def turns(self, kind: str, amount: float, rate: float) -> float:
+        """Take turns of an account; return in how many seconds they begin."""
+
+        def take(_: bool) -> float:
+            return take_turns(self.store, self.run_id, kind, amount, rate)
+
+        try:
+            return await asyncio.to_thread(self.store.patiently, take)
+        except LostLeaseError:
+            self.lose()
+            raise ClosedError from None
 
     def lose(self) -> None:
         """Note that the store has given this worker up. The callback is called once."""

@@ -1,0 +1,149 @@
+"""Requests and tokens in a minute, of one process and of several workers."""
+
+import asyncio
+from contextlib import closing
+
+import pytest
+
+from engine.command import ended, kept, run, start
+from engine.counting_server import counting_server
+from engine.serving import suite
+from pennyweight.engine import pace
+from pennyweight.engine.limiter import ClosedError
+from pennyweight.engine.pace import OwnTurns, paced
+from pennyweight.models.model import Message, Model, Reply, Request, Usage
+from pennyweight.store.lanes.turns import take_turns
+from pennyweight.store.shared_runs import LostLeaseError, put_up
+from pennyweight.store.store import Store
+from pennyweight.suite.values import Limits
+
+HELLO = Request((Message("user", "hello"),))
+
+
+class Clock:
+    """A clock that only waiting moves."""
+
+    def __init__(self, monkeypatch):
+        self.now = 1000.0
+        monkeypatch.setattr(pace.time, "monotonic", lambda: self.now)
+
+        async def wait_for(waiting, seconds):
+            waiting.close()
+            self.now += seconds
+            raise TimeoutError
+
+        monkeypatch.setattr(pace.asyncio, "wait_for", wait_for)
+
+
+class Noting(Model):
+    """A model that notes when it is called, and what it used."""
+
+    name, account = "m", "a"
+
+    def __init__(self, clock, tokens=100):
+        self.clock, self.tokens, self.times = clock, tokens, []
+
+    async def call(self, request):
+        self.times.append(self.clock.now)
+        return Reply("4", usage=Usage(self.tokens // 2, self.tokens - self.tokens // 2))
+
+
+def most_in_a_minute(times, amount=1.0):
+    """The most that is in any 60 s."""
+    return max(sum(start <= other < start + 60 for other in times) * amount for start in times)
+
+
+@pytest.mark.parametrize("limit", [1, 7, 60, 500, 6000])
+def test_no_minute_has_more_requests_than_its_limit(limit, monkeypatch):
+    clock = Clock(monkeypatch)
+    model = Noting(clock)
+
+    async def calls():
+        own, _ = paced({"m": model}, Limits(requests_per_minute=limit))
+        for i in range(3 * limit):
+            if i == limit:
+                clock.now += 37.3  # a pause saves nothing up
+            await own["m"].call(HELLO)
+
+    asyncio.run(calls())
+    assert 0.9 * limit <= most_in_a_minute(model.times) <= limit
+    assert clock.now - 1000 < 3 * 62 + 40
+
+
+def test_tokens_are_those_that_calls_report(monkeypatch):
+    clock = Clock(monkeypatch)
+    model = Noting(clock, 100)
+
+    async def calls():
+        own, _ = paced({"m": model}, Limits(tokens_per_minute=6000))
+        for _ in range(180):
+            await own["m"].call(HELLO)
+
+    asyncio.run(calls())
+    assert 0.8 * 6000 <= most_in_a_minute(model.times, 100) <= 6000
+
+
+def test_a_call_larger_than_a_minute_waits_a_minute(monkeypatch):
+    clock = Clock(monkeypatch)
+    model = Noting(clock, 100)
+
+    async def calls():
+        own, _ = paced({"m": model}, Limits(tokens_per_minute=10))
+        for _ in range(3):
+            await own["m"].call(HELLO)
+
+    asyncio.run(calls())
+    assert clock.now - 1000 > 10 * 60  # 200 tokens before the third, at 10 a minute
+
+
+def test_a_run_that_stops_does_not_wait():
+    async def calls():
+        own, paces = paced({"m": Noting(None)}, Limits(requests_per_minute=1))
+        own["m"]._model.clock = type("Now", (), {"now": 0})
+        await own["m"].call(HELLO)
+        waiting = asyncio.create_task(own["m"].call(HELLO))
+        await asyncio.sleep(0.01)
+        paces[0].close()
+        with pytest.raises(ClosedError):
+            await waiting
+
+    asyncio.run(calls())
+
+
+def test_without_a_limit_nothing_changes():
+    model = Noting(None)
+    assert paced({"m": model}, Limits()) == ({"m": model}, [])
+
+
+def test_turns_follow_each_other(store_address):
+    own = OwnTurns()
+    assert asyncio.run(own.take("k", 10, 2)) == 0
+    assert asyncio.run(own.take("k", 1, 2)) == pytest.approx(5, abs=0.5)
+    with closing(Store(store_address)) as store:
+        put_up(store, "r", "plan", {"a": 10})
+        assert take_turns(store, "r", "k", 100, 2) == 0
+        assert take_turns(store, "r", "k", 20, 2) == pytest.approx(50, abs=5)
+        assert take_turns(store, "r", "k", 20, 2) == pytest.approx(60, abs=5)
+        assert take_turns(store, "r", "other", 20, 2) == 0
+        with pytest.raises(LostLeaseError):
+            take_turns(store, "gone", "k", 1, 2)
+
+
+def test_workers_together_keep_the_rate_and_the_concurrency(postgresql, tmp_path):
+    """120 calls at 600 a minute are spread over 12 s, whoever makes them."""
+    address, per_minute, tasks = postgresql.database(), 600, 120
+    with counting_server(0.15) as (server, noted):
+        limits = f"{{concurrency: 4, requests_per_minute: {per_minute}}}"
+        path = suite(tmp_path, server, tasks=tasks, limits=limits)
+        assert run(address, "run", path, "--on", "workers")[0] == 0
+        workers = [start(address, "work", "--suite", path) for _ in range(3)]
+        said = [ended(worker) for worker in workers]
+        assert [code for code, _ in said] == [0, 0, 0], said
+        state = noted()
+    times = sorted(state["times"])
+    assert len(times) == tasks == len(kept(address)[0])
+    assert state["most"] <= 4
+    # In any 5 s come no more than 5 s allow, and what may come late: 1.5 s, and this machine's.
+    busiest = max(sum(at <= other < at + 5 for other in times) for at in times)
+    assert busiest <= per_minute / 60 * (5 + 1.5) + 4
+    assert times[-1] - times[0] >= (tasks - 1) / (per_minute / 60) - 1.5
