@@ -23,7 +23,7 @@ class Server:
 
     def __init__(self):
         self.calls = self.checks = self.in_flight = self.most = 0
-        self.delay, self.is_ill = 0.0, False
+        self.delay, self.is_ill, self.body = 0.0, False, REPLY
         self.server = None
         self.port, self.writers = 0, []
 
@@ -53,7 +53,7 @@ class Server:
             writer.close()
 
     async def _answer(self, head, reader, writer):
-        status, body = b"503 Unavailable" if self.is_ill else b"200 OK", REPLY
+        status, body = b"503 Unavailable" if self.is_ill else b"200 OK", self.body
         if head.startswith(b"GET"):
             self.checks += 1
         else:
@@ -132,6 +132,33 @@ def test_an_ill_server_is_left_alone_until_it_is_healthy(monkeypatch):
             while made[0].calls == 1:
                 await model.call(QUESTION)
                 await asyncio.sleep(0.01)
+
+    asyncio.run(check())
+
+
+def test_a_server_that_answers_nonsense_gets_ever_fewer_calls(monkeypatch):
+    """It looks healthy each time it is checked."""
+    monkeypatch.setattr(replicas, "SHORTEST", 0.02)
+
+    async def check():
+        async with servers(2) as (made, model):
+            made[0].body = b"<html>hello</html>"
+            failed = 0
+            for _ in range(200):
+                try:
+                    await model.call(QUESTION)
+                except CallError as error:
+                    assert error.kind == "malformed"
+                    failed += 1
+                await asyncio.sleep(0.005)
+            assert made[0].calls == failed
+            assert 1 <= failed <= made[0].checks + 1
+            assert failed < 12  # 0.02 s, 0.04 s, 0.08 s, … between them
+            made[0].body = REPLY
+            before = made[0].calls
+            while made[0].calls < before + 3:
+                await model.call(QUESTION)
+                await asyncio.sleep(0.005)
 
     asyncio.run(check())
 

@@ -15,7 +15,9 @@ from pennyweight.models.failure import CallError
 from pennyweight.models.model import Model, Reply, Request, Settings
 
 SHORTEST, LONGEST = 0.5, 30.0
-"""Seconds between two health checks of a server: at first, and after many failed ones."""
+"""Seconds until a server that failed is checked: at first, and after many failures in a row."""
+ILL = frozenset({"connection", "timeout", "server", "malformed"})
+"""Errors after which a server gets no calls for a while."""
 TIMEOUT = 5.0
 """Seconds for one health check."""
 RESOLVED = 30.0
@@ -35,6 +37,8 @@ class _Server:
     """When it was chosen last, as a number of calls."""
     checking: asyncio.Task[None] | None = field(default=None, repr=False)
     """Waits until the server is healthy again; None while it is."""
+    failures: int = 0
+    """How often it was ill since its last reply, however healthy it looked in between."""
     has_left: bool = False
     """Whether its name does not stand for it any more: it is closed when its calls have ended."""
 
@@ -71,9 +75,11 @@ class ReplicatedModel(Model):
             tried.add(server.address)
             server.in_flight += 1
             try:
-                return await server.model.call(request)
+                reply = await server.model.call(request)
+                server.failures = 0
+                return reply
             except CallError as error:
-                if error.kind in {"connection", "timeout", "server"}:
+                if error.kind in ILL:
                     self._check(server)
                 others = any(one.address not in tried for one in self._servers)
                 if error.kind != "connection" or error.sent or not others:
@@ -95,11 +101,12 @@ class ReplicatedModel(Model):
             server.checking = asyncio.create_task(self._healthy(server))
 
     async def _healthy(self, server: _Server) -> None:
-        """Wait until a server answers again."""
-        pause = SHORTEST
-        while not await answers(server.address.removeprefix(DNS)):
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST)
+        """Wait until a server answers again, ever longer if it fails each time it is called."""
+        while True:
+            await asyncio.sleep(min(SHORTEST * 2 ** min(server.failures, 9), LONGEST))
+            server.failures += 1
+            if await answers(server.address.removeprefix(DNS)):
+                break
         server.checking = None
 
     async def _resolve(self, name: str) -> None:
