@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from bench import (
+    batches,
     compare,
     gates,
     logs,
@@ -32,6 +33,7 @@ BENCHES = {
     "statistics": (statistics.run, "ten minutes"),
     "reasoning": (reasoning.run, "seconds"),
     "workers": (workers.run, "two minutes"),
+    "batches": (batches.run, "two minutes"),
     "web": (web.run, "a quarter of an hour"),
 }
 
