@@ -41,5 +41,7 @@ def run() -> list[Result]:
     print(f"reading the suite {read:,.0f} MiB, submitting {out:,.0f}, collecting {collected:,.0f}")
     return [
         Result("batch of 50,000, submitting relative to reading", out / read, 1.5, " ×", False),
-        Result("batch of 50,000, collecting relative to reading", collected / read, 2.0, " ×", False),
+        Result(
+            "batch of 50,000, collecting relative to reading", collected / read, 2.0, " ×", False
+        ),
     ]
