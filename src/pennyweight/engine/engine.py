@@ -319,7 +319,7 @@ class Engine:
             if any(one.lane != reply.lane for one, _ in call.bills):  # it ended after a deadline
                 lanes = [one.lane for one, _ in call.bills]
         price = self.prices.in_lane(reply.lane).used(attempt.subject, usages, lanes)
-        spent = took if latency is None else latency
+        spent = took if latency is None else min(took, latency)
         waited = (time.monotonic() - began) * 1000 - (spent if answered else 0.0)
         return _in_order_of_records(
             {

@@ -31,7 +31,6 @@ QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_enable_metrics_collection": "0",
-    "RAY_gcs_rpc_server_reconnect_timeout_s": "10",  # nodes end soon after the head
 }
 NODE = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "object_store_memory": 80_000_000}
 RESOURCES = "resources: {cpu: 1}"
