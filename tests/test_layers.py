@@ -133,9 +133,10 @@ def test_the_help_of_every_command_loads_nothing_heavy(name: str) -> None:
         (["score", "a.jsonl"], ("sqlalchemy", "yaml", "jinja2", "aiohttp", "asyncio")),
         (["compare", "a.jsonl", "a.jsonl"], ("sqlalchemy", "yaml", "jinja2", "aiohttp")),
         (["gate", "a.jsonl", "--policy", "policy.yaml"], ("sqlalchemy", "jinja2", "aiohttp")),
+        (["runs", "--store", "store.db"], ("sqlalchemy.dialects.postgresql", "psycopg")),
     ],
 )
-def test_a_command_on_files_loads_no_database(
+def test_a_command_loads_no_database_that_it_does_not_use(
     arguments: list[str], names: tuple[str, ...], tmp_path: Path
 ) -> None:
     tmp_path.joinpath("a.jsonl").write_text('{"task_id": "a", "correct": true}\n')
