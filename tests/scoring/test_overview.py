@@ -160,3 +160,9 @@ def test_a_comparison_is_written_the_same_if_nothing_else_is_computed(
 def test_a_mistake_in_an_option_is_told_though_the_metric_would_not_be_shown() -> None:
     with pytest.raises(UsageError, match="bins"):
         score(with_columns(prob_correct=0.7), overview=True, bins=0)
+
+
+def test_a_mistake_in_a_map_is_told_though_the_column_would_not_be_shown() -> None:
+    for function in (score, compare):
+        with pytest.raises(UsageError, match="'nix' is not known"):
+            function(random_rows(1), map={"cot": "nix"}, overview=True)

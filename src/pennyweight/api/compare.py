@@ -75,7 +75,7 @@ def compare(
         progress,
         options,
         where=where or {},
-        overview=overview,
+        overview=overview and not (metrics or options),
     )
     sources, failed = scored(sources, scorers, request)
     allowed = None if margin is None else _margin(margin)

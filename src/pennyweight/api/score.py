@@ -123,8 +123,9 @@ def score(
     _refuse_overwriting(sources, per_task)
     options |= rules(answer, match)
     means = Estimand.of(weight, estimand)
+    brief = overview and not (metrics or options)  # of the options, all metrics tell mistakes
     request = ScoreRequest(
-        metrics, confidence, seed, map, skip_bad, progress, options, means, where or {}, overview
+        metrics, confidence, seed, map, skip_bad, progress, options, means, where or {}, brief
     )
     sources, failed = scored(sources, scorers, request, checks)
     verdicts = (TOOL_PASSED,) if any(is_rematched(one) for one in found) else ()

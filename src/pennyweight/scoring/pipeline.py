@@ -103,7 +103,7 @@ class Scoring:
         """Check a request; `also` names columns to keep in addition to those grouped by."""
         names = [request.metrics] if isinstance(request.metrics, str) else request.metrics
         scores = catalogue.declare_scores(c for s in sources for c in s.score_columns())
-        if not names and request.overview and not request.options:  # of which all tell mistakes
+        if not names and request.overview:
             names = [*candidates(), *scores]
         chosen = catalogue.chosen(list(names) if names else None, scores)
         options = {**_own_options(sources), **request.options}
@@ -115,8 +115,12 @@ class Scoring:
                 f"The confidence is {request.confidence:g}; it must be between 0 and 1."
             )
         mapped = ColumnMapping.of(request.map or {})
+        told = mapped.mapped if request.overview else ()
         plan = _Plan.of(
-            chosen, list(by), mapped, options, request.where, everything=everything, also=also
+            *(chosen, list(by), mapped, options, request.where),
+            everything=everything,
+            also=also,
+            told=told,
         )
         return cls(chosen, options, request, plan)
 
@@ -187,10 +191,12 @@ class _Plan:
         *,
         everything: bool,
         also: Collection[str] = (),
+        told: Collection[str] = (),
     ) -> _Plan:
+        """`told` are columns that are only read so that a mistake in their names is told."""
         inputs = needed_columns(metrics, options) | {*DESCRIBED, *also}
         behind = needed_measures([*sorted(inputs), *by, *where])
-        read = {*KEY, "status", "error", *by, *where, *inputs}
+        read = {*KEY, "status", "error", *by, *where, *inputs, *told}
         read |= {n for m in behind for n in m.inputs}
         columns = [c.name for c in COLUMNS if everything or c.type != "string" or c.name in read]
         own = {*BY_NAME, *MEASURES, FILE}
