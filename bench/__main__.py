@@ -19,6 +19,7 @@ from bench import (
     score,
     startup,
     statistics,
+    tables,
     web,
     workers,
 )
@@ -26,6 +27,7 @@ from bench import (
 BENCHES = {
     "startup": (startup.run, "seconds"),
     "score": (score.run, "half a minute"),
+    "tables": (tables.run, "half an hour"),
     "logs": (logs.run, "several minutes"),
     "run": (run.run, "two minutes"),
     "gates": (gates.run, "a minute"),

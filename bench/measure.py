@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import IO
 
 PENNYWEIGHT = [str(Path(sys.executable).with_name("pennyweight"))]
 
@@ -38,11 +39,11 @@ class Spent:
     """CPU time in seconds."""
 
 
-def spend(command: list[str]) -> Spent:
-    """Run a command to its end and measure it."""
+def spend(command: list[str], stdout: IO[str] | None = None) -> Spent:
+    """Run a command to its end and measure it; what it prints goes to `stdout`."""
     start = time.perf_counter()
     with TemporaryFile("w+") as stderr:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
+        process = subprocess.Popen(command, stdout=stdout or subprocess.DEVNULL, stderr=stderr)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)

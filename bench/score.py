@@ -18,13 +18,13 @@ KINDS = 20_000
 def generate(path: Path, records: int) -> None:
     """Write records of about 600 bytes, with about 500 characters of reasoning each."""
     rng = random.Random(7)
-    tails = [_tail(rng) for _ in range(min(KINDS, records))]
+    tails = [tail(rng) for _ in range(min(KINDS, records))]
     with path.open("w", encoding="utf-8") as file:
         for i in range(records):
             file.write(f'{{"task_id": "task-{i}", "tier": "T{i % 3}", {tails[i % len(tails)]}')
 
 
-def _tail(rng: random.Random) -> str:
+def tail(rng: random.Random) -> str:
     steps = []
     for k in range(rng.randint(4, 7)):
         words = " ".join(rng.choices(WORDS, k=rng.randint(12, 20)))

@@ -72,6 +72,10 @@ class InputError(PennyweightError):
         self.hint = hint
         super().__init__(str(self))
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[object, ...]]:
+        """Survive the way from another process."""
+        return type(self), (self.problems, self.total, self.hint)
+
     def __str__(self) -> str:
         lines = list(self.problems[:SHOWN])
         if self.total > len(lines):

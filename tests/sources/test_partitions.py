@@ -103,7 +103,7 @@ def test_patterns_are_sides_of_a_comparison(tmp_path: Path) -> None:
     parts=st.lists(st.integers(0, len(RECORDS)), max_size=5),
     forms=st.lists(st.sampled_from([".parquet", ".jsonl"]), min_size=6, max_size=6),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_how_records_are_cut_into_files_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory, seed: int, parts: list[int], forms: list[str]
 ) -> None:

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from pennyweight.api.sharing.ray_partitions import ray_partitions
 from pennyweight.api.sources import Given, is_rematched, rematched, resolve, runs_of
 from pennyweight.catalogue import MEASURES, METRICS, declare_scores
 from pennyweight.errors import UsageError
 from pennyweight.scoring.estimands import Estimand
+from pennyweight.scoring.large.scores import LargeScores
+from pennyweight.scoring.large.spill import Spill
 from pennyweight.scoring.per_task import PerTask, PerTaskResult
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.scoring.scores import Scores
@@ -93,6 +96,7 @@ def score(
     estimand: str = "tasks-like-these",
     store: str | Store | None = None,
     overview: bool = False,
+    on: str | None = None,
     progress: Callable[[int], None] | None = None,
     **options: Any,
 ) -> ScoredRecords:
@@ -111,7 +115,8 @@ def score(
     such a log. With `weight="tasks"`, means count each task once, however often it was attempted.
     With `estimand="these-tasks"`, intervals are about these tasks alone, not tasks like these.
     With `overview`, only the metrics that a default table may show are computed, which is quicker.
-    Other keywords are options of metrics, such as `positive="yes"`.
+    `on="ray"` (or `ray://HOST:PORT`) measures the files of a table on a Ray cluster. Other keywords
+    are options of metrics, such as `positive="yes"`.
 
     >>> score([{"answer": "4", "target": "4"}, {"answer": "5", "target": "4"}])["accuracy"].value
     0.5
@@ -130,9 +135,14 @@ def score(
     sources, failed = scored(sources, scorers, request, checks)
     verdicts = (TOOL_PASSED,) if any(is_rematched(one) for one in found) else ()
     work = Scoring.of(sources, request, by, everything=per_task is not None, also=verdicts)
-    with PerTask.open(per_task) as sink:
-        measured = work.measure(sources, sink)
-        groups, _ = work.score(measured.frame, by)
+    alone = "--per-task" if per_task is not None else "--scorers" if scorers else ""
+    elsewhere = None if on is None else ray_partitions(on, sources, by, alone)
+    with PerTask.open(per_task) as sink, Spill.open(by) as spill:
+        measured = work.measure(sources, sink, spill, elsewhere)
+        if measured.spilled:
+            groups, about = LargeScores(work, spill, by).score(), spill.frame([*verdicts, "passed"])
+        else:
+            groups, about = work.score(measured.frame, by)[0], measured.frame
         if sink:
             sink.finish(measured.doubles)
     return ScoredRecords(
@@ -152,7 +162,7 @@ def score(
             "answer": answer,
             "match": match,
         },
-        notes=_differing(measured.frame) if verdicts else (),
+        notes=_differing(about) if verdicts else (),
     )
 
 

@@ -43,6 +43,7 @@ Other column names that are recognized: {KNOWN_NAMES}.
 )
 @record_options
 @option("--checks", "Apply the checks of this suite to the runs.", "SUITE")
+@option("--on", "Measure the files of a table on a Ray cluster.", "ray[://HOST:PORT]")
 @option("--per-task", "Also write each record with its measures to FILE.", "FILE")
 def command(
     sources: tuple[str, ...],
@@ -52,6 +53,7 @@ def command(
     sort: str | None,
     estimand: str,
     checks: str | None,
+    on: str | None,
     per_task: str | None,
     store: str | None,
     format: str,
@@ -74,7 +76,7 @@ def command(
     resolved = resolve(sources, store, **logs)
     if sort and metric:
         metric = [*metric, sort]
-    files: dict[str, Any] = {"per_task": per_task, "checks": checks}
+    files: dict[str, Any] = {"per_task": per_task, "checks": checks, "on": on}
     brief = is_overview(format, every=all, sort=sort)
     scores = score(
         resolved, by=by, metrics=metric, estimand=estimand, overview=brief, **files, **options

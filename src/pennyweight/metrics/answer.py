@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,7 +13,7 @@ import polars as pl
 
 from pennyweight.define import share
 from pennyweight.stats.interval import binomial_interval, t_quantile, z_quantile
-from pennyweight.stats.resample import CLUSTER, Ends, Linearised, Sample
+from pennyweight.stats.resample import CLUSTER, SLICE, Ends, Linearised, Sample
 from pennyweight.text.normalize import normalize
 
 Labels = Callable[[pl.Expr, pl.Expr], pl.Expr]
@@ -232,9 +232,9 @@ def _label_counts(
 
 
 def _labels(columns: Sequence[pl.Series]) -> list[pl.Series]:
-    """Return targets and answers as text, those of a record without a target as null."""
-    target, answer = (column.cast(pl.String) for column in columns)
-    return [target, answer.set(target.is_null(), None)]
+    """Return targets and answers as codes, those of a record without a target as null."""
+    target, answer = (column.cast(pl.Categorical) for column in columns)
+    return [target, pl.select(pl.when(target.is_not_null()).then(answer)).to_series()]
 
 
 def _f1_terms(target: pl.Expr, answer: pl.Expr, *, positive: str | None = None) -> pl.Expr:
@@ -242,19 +242,21 @@ def _f1_terms(target: pl.Expr, answer: pl.Expr, *, positive: str | None = None) 
     forms = None if positive is None else _forms(positive)
 
     def terms(columns: Sequence[pl.Series]) -> pl.Series:
-        texts = _labels(columns)
-        counts = _label_counts(texts, forms)
-        size = texts[0].count() / max(1, len(counts))
-        each = {n: 1 / both for n, (_, both) in counts.items()}
-        lost = {n: -2 * hits / both**2 for n, (hits, both) in counts.items()}
-
-        def looked_up(place: int, values: Mapping[str, float]) -> pl.Series:
-            numbers = pl.Series(values.values(), dtype=pl.Float64)
-            return texts[place].replace_strict(list(values), numbers, default=0.0)
-
-        gained = 2 * looked_up(0, each) * (texts[0] == texts[1]).fill_null(value=False)
-        moved = size * (gained + looked_up(0, lost) + looked_up(1, lost))
-        return moved.set(texts[0].is_null(), None)
+        labels = _labels(columns)
+        counts = _label_counts(labels, forms)
+        size = labels[0].count() / max(1, len(counts))
+        codes = [one.to_physical() for one in labels]
+        highest = max(int(one.fill_null(0).to_numpy().max(initial=0)) for one in codes)
+        each, lost = np.zeros(highest + 2), np.zeros(highest + 2)  # the last is for nulls
+        places = pl.Series(list(counts), dtype=pl.Categorical).to_physical().to_numpy()
+        each[places] = [1 / both for _, both in counts.values()]
+        lost[places] = [-2 * hits / both**2 for hits, both in counts.values()]
+        moved = np.empty(len(labels[0]))
+        for start in range(0, len(moved), SLICE):  # so that little more than the result is held
+            t, a = (one.slice(start, SLICE).fill_null(highest + 1).to_numpy() for one in codes)
+            gained = 2 * each[t] * (t == a)
+            moved[start : start + SLICE] = size * (gained + lost[t] + lost[a])
+        return pl.select(pl.when(labels[0].is_not_null()).then(pl.Series(moved))).to_series()
 
     return pl.map_batches([target, answer], terms, return_dtype=pl.Float64)
 

@@ -61,21 +61,37 @@ def estimates(
 
     Records with status `error` enter only the metrics that are declared over all attempts.
     """
-    wanted = _with_parts(metrics, options)
+    wanted = with_parts(metrics, options)
     every = Grouped(frame, groups, options, confidence, seed)
     scored = replace(every, rows=frame.filter(pl.col("status").ne_missing("error")))
-    plain = {over: [m for m in wanted if m.over == over and not m.combined] for over in _OVER}
+    found = estimated(every, scored, wanted, estimand)
+    return combined(found, metrics, groups, options)
+
+
+def estimated(
+    every: Grouped, scored: Grouped, metrics: Sequence[Metric], estimand: Estimand = USUAL
+) -> dict[str, list[Estimate]]:
+    """Estimate the metrics that do not combine others, over all records or those that count."""
+    plain = {over: [m for m in metrics if m.over == over and not m.combined] for over in _OVER}
     found = _estimate(every, plain["all"]) | _estimate(scored, plain["scored"])
     found |= _over_tasks(scored, plain["tasks"])
-    if estimand != USUAL:
-        found = restated(found, scored, wanted, estimand)
-    for metric in wanted:
+    return found if estimand == USUAL else restated(found, scored, metrics, estimand)
+
+
+def combined(
+    found: dict[str, list[Estimate]],
+    metrics: Sequence[Metric],
+    groups: int,
+    options: Mapping[str, Any],
+) -> list[dict[str, Estimate]]:
+    """Add the metrics that combine others; return the estimates of each group."""
+    for metric in with_parts(metrics, options):
         if metric.combined:
             found[metric.name] = combine(metric, found, groups, options)
     return [{m.name: found[m.name][g] for m in metrics} for g in range(groups)]
 
 
-def _with_parts(metrics: Sequence[Metric], options: Mapping[str, Any]) -> list[Metric]:
+def with_parts(metrics: Sequence[Metric], options: Mapping[str, Any]) -> list[Metric]:
     """Order metrics so that the parts of others come first."""
     done: dict[str, Metric] = {}
 

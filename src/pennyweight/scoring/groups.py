@@ -135,6 +135,11 @@ class Grouped:
         """How many tasks each group has."""
         return self.aggregate([pl.col(CLUSTER).n_unique().alias("k")])["k"].fill_null(0).to_list()
 
+    def known(self, tasks: list[int]) -> Grouped:
+        """Fill in how many tasks each group has, and so whether a task has several records."""
+        self.__dict__.update(tasks=tasks, clustered=sum(tasks) < self.rows.height)
+        return self
+
     def aggregate(self, exprs: Sequence[pl.Expr], rows: pl.DataFrame | None = None) -> pl.DataFrame:
         """Aggregate by group: one row for each, in order, nulls where a group is empty."""
         rows = self.rows if rows is None else rows

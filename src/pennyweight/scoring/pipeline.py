@@ -23,6 +23,8 @@ from pennyweight.record import BY_NAME, COLUMNS, EXPORTED, KEY
 from pennyweight.scoring.estimands import USUAL, Estimand
 from pennyweight.scoring.estimates import estimates
 from pennyweight.scoring.groups import GROUP, Grouped, cluster
+from pennyweight.scoring.large.doubles import report_doubles, suspects, without_doubles
+from pennyweight.scoring.large.spill import Spill
 from pennyweight.scoring.overview import candidates
 from pennyweight.scoring.per_task import PerTask
 from pennyweight.scoring.repeats import SIDE, check_repeat_options, repeats
@@ -48,6 +50,12 @@ FEW = ["run", "subject", "tier", "status"]
 _PARAMETERS = ("by", "metrics", "confidence", "seed", "map", "skip_bad", "per_task")
 
 
+Take = Callable[[pl.DataFrame], pl.DataFrame]
+"""Receives measured chunks one after the other."""
+Elsewhere = Callable[["Scoring", Sequence[Source], Take], Loaded]
+"""Measures the records of sources in other processes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """Records with their measures, without duplicate attempts, and the problems found."""
@@ -56,6 +64,8 @@ class Measured:
     loaded: Loaded
     doubles: list[int]
     unused: tuple[str, ...]
+    spilled: Spill | None = None
+    """The records, if they are too many for memory; the frame is then empty."""
 
     @property
     def left_out(self) -> int:
@@ -130,11 +140,30 @@ class Scoring:
         """Pass the measured records of each chunk to a function, in order."""
         return load(sources, self.plan.wanted, self.plan.measure, take, self.request.progress)
 
-    def measure(self, sources: Sequence[Source], sink: PerTask | None = None) -> Measured:
-        """Read the records and compute their measures."""
-        plan = self.plan
-        loaded = load(sources, plan.wanted, plan.measure, plan.taker(sink), self.request.progress)
-        frame, doubles = _gather(loaded, plan, skip_bad=self.request.skip_bad)
+    def measure(
+        self,
+        sources: Sequence[Source],
+        sink: PerTask | None = None,
+        spill: Spill | None = None,
+        elsewhere: Elsewhere | None = None,
+    ) -> Measured:
+        """Read the records and compute their measures; with `spill`, they may exceed memory.
+
+        `elsewhere` measures them in other processes.
+        """
+        plan, take = self.plan, self.plan.taker(sink, spill)
+        if elsewhere:
+            loaded = elsewhere(self, sources, take)
+        else:
+            loaded = load(sources, plan.wanted, plan.measure, take, self.request.progress)
+        skip_bad = self.request.skip_bad
+        if spill and spill.finish():
+            doubles = _on_disk(spill, loaded, plan, skip_bad=skip_bad)
+            unused = () if _own_options(sources) else _unused(loaded, plan)
+            return Measured(_no_records(plan), loaded, doubles, unused, spill)
+        if spill:
+            loaded.frames, spill.waiting = spill.waiting, []
+        frame, doubles = _gather(loaded, plan, skip_bad=skip_bad)
         if plan.where and not frame.height:
             theirs = plan.wanted.mapping.sources
             known = {n for n in plan.where if loaded.present & {*theirs.get(n, (n,))}}
@@ -218,13 +247,14 @@ class _Plan:
             frame = frame.filter(selects(column, value) for column, value in self.where.items())
         return frame if self.wanted.everything else frame.select(self.keep)
 
-    def taker(self, sink: PerTask | None) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    def taker(self, sink: PerTask | None, spill: Spill | None = None) -> Take:
         """Return the function that receives measured chunks one after the other."""
 
         def take(frame: pl.DataFrame) -> pl.DataFrame:
             if sink:
                 sink.add(frame)
-            return frame.select(self.keep).with_columns(pl.col(FEW).cast(pl.Categorical))
+            kept = frame.select(self.keep).with_columns(pl.col(FEW).cast(pl.Categorical))
+            return spill.take(kept) if spill else kept
 
         return take
 
@@ -258,27 +288,45 @@ def _gather(loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> tuple[pl.DataFram
     """Join the chunks, and refuse or drop bad records; the second value lists dropped rows."""
     frame = pl.concat(loaded.frames) if loaded.frames else _no_records(plan)
     loaded.frames.clear()  # so that what is dropped from the whole is freed
-    frame, doubles = _without_doubles(frame, loaded, plan.by)
+    frame, doubles = without_doubles(frame, loaded, plan.by)
     frame = frame.drop(set(plan.keep) - plan.used)
+    _refuse(loaded, plan, frame.columns, lambda n: frame[n].count(), skip_bad=skip_bad)
+    return frame, doubles
+
+
+def _on_disk(spill: Spill, loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> list[int]:
+    """Refuse or drop bad records on disk; return the numbers of those that were dropped."""
+    rows = suspects(spill, plan.by)
+    doubles = report_doubles(rows, loaded, plan.by) if rows.height else []
+    _refuse(loaded, plan, spill.schema.names(), spill.filled.__getitem__, skip_bad=skip_bad)
+    spill.dropped = pl.Series(doubles, dtype=pl.UInt64)
+    return doubles
+
+
+def _refuse(
+    loaded: Loaded,
+    plan: _Plan,
+    columns: Collection[str],
+    filled: Callable[[str], int],
+    *,
+    skip_bad: bool,
+) -> None:
+    """Refuse bad records, an unknown column, and targets without answers."""
+    some = filled("status")
     if loaded.problem_count and not skip_bad:
-        raise InputError(loaded.problems, loaded.problem_count, SKIP_HINT if frame.height else "")
+        raise InputError(loaded.problems, loaded.problem_count, SKIP_HINT if some else "")
     for name in plan.by:
         names = plan.wanted.mapping.sources.get(name, (name,))
-        if not frame.height or frame[name].null_count() < frame.height or name in MEASURES:
+        if not some or filled(name) or name in MEASURES:
             continue
         if not loaded.present & set(names):
             known = [n for n in (*loaded.present, *BY_NAME, *MEASURES) if n != name]
             where = "It is in none of the records."
             raise UsageError(unknown("--by column", name, known, where))
-    _some_answers(frame, loaded, plan.wanted.mapping)
-    return frame, doubles
-
-
-def _some_answers(frame: pl.DataFrame, loaded: Loaded, mapped: ColumnMapping) -> None:
-    """Raise UsageError if there are targets but no answers: a column must have been missed."""
-    if "correct" not in frame.columns or not frame["correct"].count() or "tool" in loaded.filled:
+    if "correct" not in columns or not filled("correct") or "tool" in loaded.filled:
         return
-    there = {c for c in ("target", "answer", "response") if loaded.filled & set(mapped.sources[c])}
+    theirs = plan.wanted.mapping.sources
+    there = {c for c in ("target", "answer", "response") if loaded.filled & set(theirs[c])}
     if there == {"target"}:
         raise UsageError(
             "The records have targets but no answers. Name the column that holds them: "
@@ -293,45 +341,15 @@ def _no_records(plan: _Plan) -> pl.DataFrame:
     return plan.taker(None)(plan.measure(empty))
 
 
-def _without_doubles(
-    frame: pl.DataFrame, loaded: Loaded, by: Sequence[str]
-) -> tuple[pl.DataFrame, list[int]]:
-    """Drop all but the first record of each attempt; the others are problems."""
-    key = [n for n in dict.fromkeys((*KEY, *by)) if n != "attempt"]
-    attempt = pl.col("attempt").fill_null(1)
-    hashed = frame.select(pl.struct(*key, attempt).hash())
-    named = frame["task_id"].null_count() < frame.height
-    if not named or hashed.to_series().n_unique() == frame.height:
-        return frame, []
-    row_, first_ = "\0row", "\0first"
-    rows = frame.with_row_index(row_).with_columns(attempt)
-    first = pl.col(row_).first().over(*key, "attempt").alias(first_)
-    again = rows.with_columns(first).filter(
-        pl.col("task_id").is_not_null() & (pl.col(row_) != pl.col(first_))
-    )
-    if again.is_empty():
-        return frame, []
-    for row in again.head(20).iter_rows(named=True):
-        before = frame.row(row[first_], named=True)
-        loaded.problems.append(
-            f"{loaded.place(row[FILE], row[LINE])}: task {row['task_id']!r}: the same attempt "
-            f"({row['attempt']}) as in {loaded.place(before[FILE], before[LINE])}; number repeated "
-            "tries in a column 'attempt', or name theirs with --map attempt=COLUMN."
-        )
-    loaded.problem_count += again.height
-    doubles = again[row_].to_list()
-    return rows.filter(~pl.col(row_).is_in(doubles)).drop(row_), doubles
-
-
 def _counted(frame: pl.DataFrame, groups: int) -> list[dict[str, Any]]:
     """Count the records and errors of each group, and describe the measures of repeated runs."""
     failed = pl.col("status") == "error"
     everything, scored = (Grouped(f, groups, {}, 0.0, 0) for f in (frame, frame.filter(~failed)))
     counts = everything.aggregate([pl.len().alias("records"), failed.sum().alias("errors")])
-    described = scored.aggregate([_described(name) for name in DESCRIBED]).to_dicts()
+    rows = scored.aggregate([described(name) for name in DESCRIBED]).to_dicts()
     return [
-        {**count, "tasks": tasks, "statistics": {n: _statistics(row) for n, row in found.items()}}
-        for count, tasks, found in zip(counts.to_dicts(), scored.tasks, described, strict=True)
+        {**count, "tasks": tasks, "statistics": {n: statistics_of(row) for n, row in found.items()}}
+        for count, tasks, found in zip(counts.to_dicts(), scored.tasks, rows, strict=True)
     ]
 
 
@@ -348,7 +366,7 @@ def has_labels(frame: pl.DataFrame) -> bool:
     return 0 < len(labels) <= MOST_LABELS and labels.all()
 
 
-def _described(column: str) -> pl.Expr:
+def described(column: str) -> pl.Expr:
     """Return a struct with the fields of `Statistics`; the smallest mode on ties."""
     values = pl.col(column).cast(pl.Float64).drop_nulls()
     return pl.struct(
@@ -362,7 +380,8 @@ def _described(column: str) -> pl.Expr:
     ).alias(column)
 
 
-def _statistics(row: dict[str, Any] | None) -> Statistics | None:
+def statistics_of(row: dict[str, Any] | None) -> Statistics | None:
+    """Return the statistics in a struct that `described` gives; None without values."""
     return Statistics(**row) if row and row["count"] else None
 
 

@@ -114,7 +114,12 @@ def repeats(
 ) -> list[Repeats | None]:
     """Describe the repeated attempts of each group; None for a group without any."""
     scored = frame.filter(pl.col("status").ne_missing("error"))
-    grouped = Grouped(scored, groups, options, confidence, 0)
+    return repeats_in(Grouped(scored, groups, options, confidence, 0))
+
+
+def repeats_in(grouped: Grouped) -> list[Repeats | None]:
+    """Describe the repeated attempts of each group, given the records that count."""
+    options, confidence = grouped.options, grouped.confidence
     attempts = Attempts.of(grouped)
     known = {row.pop(GROUP): row for row in attempts.counts.to_dicts()}
     return [
@@ -125,7 +130,7 @@ def repeats(
         )
         if g in known
         else None
-        for g, part in enumerate(grouped.parts if known else [scored] * groups)
+        for g, part in enumerate(grouped.parts if known else [grouped.rows] * grouped.groups)
     ]
 
 

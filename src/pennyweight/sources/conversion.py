@@ -117,6 +117,11 @@ class RecordConverter:
                 types[name] = _RAW.get(BY_NAME[column].type, pl.String)
         return Names(types, self.everything)
 
+    def check(self, seen: set[str]) -> None:
+        """Raise UsageError if the sources lack a mapped column, or have no column that is known."""
+        if seen:
+            self.mapping.check(self.columns, seen)
+
     def __call__(self, parsed: Parsed) -> Converted:
         """Convert and check records; leave out invalid ones and list their problems."""
         raw = parsed.frame

@@ -54,12 +54,15 @@ def load(
     work: Callable[[pl.DataFrame], pl.DataFrame],
     take: Callable[[pl.DataFrame], pl.DataFrame],
     progress: Callable[[int], None] | None = None,
+    *,
+    check: bool = True,
 ) -> Loaded:
     """Read all records of the sources.
 
     `work` processes the records of each chunk, several chunks at the same time; `take` receives the
     results one by one, in order. A chunk with problems yields its good records only; the caller
-    decides whether to reject it.
+    decides whether to reject it. Without `check`, mapped columns may be missing: other sources may
+    have them.
     """
     loaded = Loaded()
     names = converter.names
@@ -91,8 +94,8 @@ def load(
         source.check()
     loaded.problems = [problem for _, problem in sorted(found, key=itemgetter(0))]
     loaded.filled = seen
-    if seen:
-        converter.mapping.check(converter.columns, seen)
+    if check:
+        converter.check(seen)
     return loaded
 
 

@@ -32,6 +32,8 @@ BLOCKS = 1000
 DRAWS = 1000
 ROWS = 5000
 GROUPS = 32
+SLICE = 1_000_000
+"""How many records are summed at a time, so that what is summed need not be held for all."""
 
 CLUSTER = "\0cluster"
 """The column of a sample that identifies the records of one task."""
@@ -295,13 +297,17 @@ def _sums_by_block(sample: Sample, exprs: list[pl.Expr], cell: pl.Expr, cells: i
     many = sample.frame.height > BLOCKS and sample.clusters > BLOCKS
     block = cluster % BLOCKS if many else cluster.rank("dense") - 1
     place = (block.cast(pl.Int64) * cells + cell.fill_null(0)).alias("place")
-    table = sample.frame.select(place, *named)
-    places = table["place"].to_numpy()
     size = (BLOCKS if many else sample.clusters) * cells
-    sums = [np.bincount(places, table[e.meta.output_name()].to_numpy(), size) for e in named]
+    sums = [np.zeros(size) for _ in named]
+    filled = np.zeros(size // cells, np.bool_)
+    for rows in sample.frame.iter_slices(SLICE) if many else (sample.frame,):
+        table = rows.select(place, *named)
+        places = table["place"].to_numpy()
+        for total, e in zip(sums, named, strict=True):
+            np.add.at(total, places, table[e.meta.output_name()].to_numpy())
+        filled[places // cells] = True
     whole: Floats = np.stack([one.reshape(-1, cells) for one in sums], axis=1)
-    there = np.bincount(places // cells, minlength=len(whole)) > 0
-    whole = whole[there].reshape(int(there.sum()), -1)
+    whole = whole[filled].reshape(int(filled.sum()), -1)
     return whole[np.lexsort(whole.T)]
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pennyweight.api.sharing.ray_cluster import check_installed, connect
 from pennyweight.api.sharing.work import work
 from pennyweight.engine.interrupts import LISTENING, Stopping
 from pennyweight.engine.sharing.plan import check_live
@@ -28,10 +27,6 @@ LIVES = 3
 """How many workers of each kind may be lost before no more are started."""
 PATIENCE = 120.0
 """Seconds that interrupted workers have to finish their calls in flight."""
-LOOPBACK = ("127.", "localhost", "[::1]")
-PACKAGE = Path(__file__).parents[2]
-EXCLUDED = ["**/.git", "**/.venv", "**/__pycache__", "*.db", "*.db-wal", "*.db-shm"]
-"""What is not sent to the nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +82,11 @@ class RayWorkers:
             )
         if not Path(self.suite.path).is_file():
             raise UsageError("--on ray sends the suite's file to the nodes; name it with --suite.")
-        if find_spec("ray") is None:
-            raise UsageError(
-                "--on ray needs Ray: pip install 'pennyweight[ray]'. Without it, 'pennyweight "
-                "work' makes attempts on any machine."
-            )
+        check_installed("Without it, 'pennyweight work' makes attempts on any machine.")
 
     def __call__(self, tally: Tally, count: Callable[[], None]) -> bool:
         """Wait until the workers have made the attempts; return whether that was interrupted."""
-        ray = self._connect()
+        ray = connect(self.address, Path(self.suite.path).absolute().parent)
         actors: dict[Any, tuple[Any, tuple[str, ...]]] = {}
         try:
             for subjects in self.groups():
@@ -138,38 +129,6 @@ class RayWorkers:
                     self._start(ray, subjects, actors)
             except ray.exceptions.RayTaskError as error:
                 raise error.cause from None
-
-    def _connect(self) -> Any:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        if self.address is None or self.address.startswith(LOOPBACK):
-            # Ray replaces loopback addresses by others unless told, before it is imported, that
-            # there is one machine
-            os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-        import ray  # noqa: PLC0415
-
-        options: dict[str, Any] = {
-            "log_to_driver": False,
-            "logging_level": "ERROR",
-            "namespace": "pennyweight",
-        }
-        if self.address is None:
-            options |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-        else:
-            folder = Path(self.suite.path).absolute().parent
-            options["address"] = self.address
-            options["runtime_env"] = {
-                "working_dir": str(folder),
-                "py_modules": [str(PACKAGE)],
-                "excludes": EXCLUDED,
-            }
-            if self.address.startswith(LOOPBACK):
-                options["_node_ip_address"] = self.address.rpartition(":")[0]
-        try:
-            ray.init(**options)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            where = self.address or "this machine"
-            raise UsageError(f"There is no Ray cluster at {where}: {error}") from None
-        return ray
 
     def groups(self) -> dict[tuple[str, ...], Mapping[str, float]]:
         """Return the subjects that need the same resources, and what these are."""

@@ -1,0 +1,54 @@
+"""Measured partitions: each file of a table in any process, and all of them put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from pennyweight.scoring.pipeline import ScoreRequest, Scoring
+from pennyweight.sources.loader import FILE, Loaded, load
+from pennyweight.sources.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionJob:
+    """What every partition is measured for; it can be sent to another process."""
+
+    request: ScoreRequest
+    by: tuple[str, ...] = ()
+
+    def __call__(self, source: Source) -> Loaded:
+        """Measure the records of one partition."""
+        request = replace(self.request, progress=None)
+        plan = Scoring.of([source], request, self.by).plan
+        loaded = load([source], plan.wanted, plan.measure, plan.taker(None), check=False)
+        loaded.frames = [pl.concat(loaded.frames)] if loaded.frames else []
+        return loaded
+
+
+def put_together(
+    work: Scoring,
+    sources: Sequence[Source],
+    parts: Iterator[Loaded],
+    take: Callable[[pl.DataFrame], pl.DataFrame],
+) -> Loaded:
+    """Join partitions that were measured elsewhere, in the order of the sources."""
+    whole, done = Loaded(), 0
+    for number, (source, part) in enumerate(zip(sources, parts, strict=True)):
+        whole.files.append(source.name)
+        whole.units.update((number, unit) for unit in part.units.values())
+        whole.present |= part.present
+        whole.filled |= part.filled
+        whole.bad_records += part.bad_records
+        whole.problem_count += part.problem_count
+        whole.problems += part.problems
+        for frame in part.frames:
+            numbered = frame.with_columns(pl.lit(number, dtype=pl.UInt32).alias(FILE))
+            whole.frames.append(take(numbered))
+            done += frame.height
+        if work.request.progress:
+            work.request.progress(done)
+    work.plan.wanted.check(whole.filled)
+    return whole

@@ -1,0 +1,164 @@
+"""Records on disk have the scores of the same records in memory.
+
+The last digit may differ: Polars adds numbers in an order that differs from one call to the next.
+"""
+
+import json
+import random
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pennyweight
+from generate import many, records
+from pennyweight.define import METRICS
+from pennyweight.errors import InputError, UsageError
+from pennyweight.scoring.groups import shape_of
+from pennyweight.scoring.large import spill
+from pennyweight.scoring.large.values import ValueMetric
+from sources.test_partitions import part
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"by": "tier"},
+    {"by": "category", "positive": "Yes", "k": 2, "weights": {"accuracy": 1.0, "brier": 3.0}},
+    {"weight": "tasks", "estimand": "these-tasks", "bins": 7},
+]
+
+
+@pytest.fixture
+def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep no record in memory."""
+    monkeypatch.setattr(spill, "IN_MEMORY", 0)
+    monkeypatch.setattr(spill, "PART", 300)
+
+
+def spilled(rows: Any, size: int, **options: Any) -> dict[str, Any]:
+    """Score with parts of about this many records on disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spill, "IN_MEMORY", 0)
+        patch.setattr(spill, "PART", size)
+        return pennyweight.score(rows, **options).to_dict()
+
+
+def digits(value: Any) -> Any:
+    """Compare nested values to twelve digits."""
+    if isinstance(value, dict):
+        return {k: digits(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [digits(v) for v in value]
+    return pytest.approx(value, rel=1e-12, abs=0) if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize(("options", "attempts"), [*((o, 3) for o in OPTIONS), ({}, 1)], ids=str)
+def test_every_metric_is_the_same(options: dict[str, Any], attempts: int) -> None:
+    rows = many(700, seed=attempts, attempts=attempts)
+    expected = pennyweight.score(rows, **options).to_dict()
+    metrics = expected["groups"][0]["metrics"]
+    assert set(metrics) == set(METRICS)
+    assert sum(value is not None for value in metrics.values()) > 20
+    assert spilled(rows, 200, **options) == digits(expected)
+
+
+@given(rows=records(), size=st.integers(1, 6), by=st.sampled_from([(), ("tier",), ("passed",)]))
+@settings(max_examples=6, deadline=None)
+def test_odd_records_are_the_same(rows: list[dict[str, Any]], size: int, by: Any) -> None:
+    assert spilled(rows, size, by=by) == digits(pennyweight.score(rows, by=by).to_dict())
+
+
+@given(seed=st.integers(0, 2**32), cuts=st.lists(st.integers(1, 399), max_size=6))
+@settings(max_examples=3, deadline=None)
+def test_random_partitions_are_the_same(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, cuts: list[int]
+) -> None:
+    rng = random.Random(seed)
+    rows = many(400, seed=seed % 100, attempts=2)
+    rng.shuffle(rows)
+    folder = tmp_path_factory.mktemp("parts")
+    for number, (start, stop) in enumerate(pairwise(sorted({0, 400, *cuts}))):
+        part(folder / f"{number}{rng.choice(['.parquet', '.jsonl'])}", rows[start:stop])
+    expected = pennyweight.score(rows, by="tier").to_dict()
+    assert spilled(folder, rng.randint(10, 500), by="tier") == digits(expected)
+
+
+def test_records_without_a_task_are_the_same() -> None:
+    rows = [{k: v for k, v in row.items() if k != "task_id"} for row in many(600)]
+    assert spilled(rows, 70) == digits(pennyweight.score(rows).to_dict())
+
+
+def test_problems_are_told_as_in_memory(tmp_path: Path) -> None:
+    rows = [*many(30), {"task_id": "t3", "answer": "4", "tier": "T9"}]
+    rows += [{**rows[4], "answer": "again"}, {**rows[5], "answer": "again"}]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"latency_ms": -1}]))
+    for options in ({}, {"by": "shade"}):
+        with pytest.raises(InputError) as in_memory:
+            pennyweight.score(path, **options)
+        with pytest.raises(InputError) as told:
+            spilled(path, 7, **options)
+        assert str(told.value) == str(in_memory.value)
+        assert f"{path}, line 32: task 't4': the same attempt (1) as in {path}, line 5" in str(
+            told.value
+        )
+    kept = pennyweight.score(path, skip_bad=True, by="tier")
+    assert kept.left_out == 3
+    assert spilled(path, 7, skip_bad=True, by="tier") == digits(kept.to_dict())
+    with pytest.raises(UsageError, match="--by column 'shade' is not known"):
+        spilled(path, 7, by="shade", skip_bad=True)
+
+
+def test_the_records_can_be_written_too(tmp_path: Path, on_disk: None) -> None:
+    rows = many(900)
+    pennyweight.score(rows, per_task=tmp_path / "r.parquet", metrics="accuracy")
+    assert pl.read_parquet(tmp_path / "r.parquet").height == 900
+
+
+def test_nothing_is_left_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: None
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    pennyweight.score(many(900), metrics="accuracy")
+    with pytest.raises(InputError):
+        pennyweight.score([*many(900), {"latency_ms": -1}])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_without_room_is_told(monkeypatch: pytest.MonkeyPatch, on_disk: None) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    with pytest.raises(InputError, match=r"No space left on device\. Set TMPDIR to a disk"):
+        pennyweight.score(many(900), metrics="accuracy")
+
+
+def test_how_each_metric_is_computed_in_parts() -> None:
+    """The list is long on purpose: a metric that reads more at a time takes more memory."""
+    whole, by_task = set(), set()
+    for metric in METRICS.values():
+        if metric.is_users or metric.combined or metric.over == "tasks":
+            continue
+        found = ValueMetric.of(metric, {})
+        if found is None:
+            whole.add(metric.name)
+        elif found.by_task:
+            by_task.add(metric.name)
+        else:
+            assert shape_of(metric.expression({})).values is not None
+    assert by_task == {"overthinking_tokens", "truncation_aoc"}
+    assert whole == {
+        *("precision", "recall", "f1", "brier", "ece", "ece_debiased", "confidence_auroc"),
+        *("brier_reliability", "brier_resolution", "brier_uncertainty", "ece_smooth", "aurc"),
+        *("ece_stated", "ece_logprobs", "ece_agreement", "ece_mean_confidence"),
+        *("auroc_stated", "auroc_logprobs", "auroc_agreement", "auroc_mean_confidence"),
+        *("cost_usd_total", "judge_cost_usd_total", "cost_of_pass", "cost_of_pass_with_judges"),
+        *("sce", "sce_normalized", "token_efficiency", "tokens_per_correct", "thinking_share"),
+        *("judge_alpha", "usr_math", "usr_rag", "usr_rag_scored", "citation_precision"),
+        *("citation_recall", "behavior_coverage_micro"),
+    }
