@@ -1,5 +1,6 @@
 """The batch lane from end to end: what goes out, what comes back, and in which state."""
 
+import asyncio
 import json
 import tracemalloc
 from contextlib import closing
@@ -17,6 +18,7 @@ from pennyweight.errors import InputError, UsageError
 from pennyweight.models.batch import openai
 from pennyweight.models.batch.dialect import BatchSize
 from pennyweight.models.failure import CallError
+from pennyweight.models.local import serving
 from pennyweight.models.model import Message, Request, Settings
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
@@ -74,6 +76,23 @@ def test_a_run_goes_out_and_comes_back(dialect, server, store, tmp_path):
     assert spent["usd"] == pytest.approx(80e-6)
     assert server.submissions() == [5]
     assert server.log()["live"] == 0
+
+
+def test_a_real_model_answers_a_batch(server, store, tmp_path, local_model):
+    """The provider's side is the local model: its replies and its tokens come back."""
+
+    async def made():
+        async with serving("smollm2-135m", 1, 512) as address:
+            server.control(answer=f"{address}/v1")
+            path = batch_suite(tmp_path, server, tasks=2)
+            await asyncio.to_thread(pennyweight.run, path, store=store)
+            return await asyncio.to_thread(collect, store=store)
+
+    run = asyncio.run(made())
+    assert (run.status, server.submissions()) == ("done", [2])
+    for i, row in enumerate(rows_of(run).values()):
+        assert row["response"] not in {"", str(2 + 3 * i)}  # no rule has made it
+        assert row["completion_tokens"] >= 1
 
 
 def test_a_run_that_is_resumed_collects_too(server, store, tmp_path):
