@@ -19,7 +19,9 @@ from pennyweight.text.arithmetic_tokens import (
     STARTS,
     TOTALS,
     UNIT_LETTERS,
+    NumberOf,
     Token,
+    number_of,
     tokens_of,
 )
 
@@ -41,15 +43,15 @@ class Value:
     """An expression that was read, or a part of one."""
 
     ratio: Ratio
-    places: int | None = None
-    """The decimal places, if it is one number as it is written."""
+    scale: int | None = None
+    """Ten to the power of its decimal places, if it is one number as it is written."""
     percent: bool = False
     unit: tuple[str, str] | None = None
     """The dimension and the unit, if it has one that can be converted."""
     first: Ratio | None = None
     """The first operand of a calculation."""
-    fractions: frozenset[str] = frozenset()
-    """The numbers with decimal places in a calculation."""
+    fractions: tuple[object, ...] = ()
+    """The texts of the numbers with decimal places in a calculation."""
     span: tuple[int, int] = (0, 0)
 
 
@@ -82,12 +84,12 @@ def same(a: Ratio, b: Ratio) -> bool:
 class Reader:
     """Reads an expression from the tokens of one side."""
 
-    def __init__(self, tokens: list[Token]) -> None:
-        self.tokens = tokens
+    def __init__(self, tokens: list[Token], number: NumberOf = number_of) -> None:
+        self.tokens, self.number = tokens, number
         self.kinds = [token.kind for token in tokens] + ["end"]
         self.at = 0
         self.depth = 0
-        self.fractions: set[str] = set()
+        self.fractions: list[object] = []
         self.operators = 0
         opened: list[int] = []
         for i, kind in enumerate(self.kinds):
@@ -152,14 +154,14 @@ class Reader:
 
     def _whole(self, start: int) -> Value:
         self.at, self.depth, self.operators = start, 0, 0
-        self.fractions = set()
+        self.fractions = []
         value = self._sum()
         last = self.at - 1
         while self.kinds[last] in {"word", "unit"}:
             last -= 1
         value.span = self.tokens[start].start, self.tokens[last].end
         if self.operators:
-            value.fractions = frozenset(self.fractions)
+            value.fractions = tuple(self.fractions)
         else:
             value.first = None
         return value
@@ -175,7 +177,7 @@ class Reader:
                 raise Unreadable(self.at)
             (a, b), (c, d) = value.ratio, other.ratio
             value.ratio = a * d + sign * c * b, b * d
-            value.unit, value.places = value.unit or other.unit, None
+            value.unit, value.scale = value.unit or other.unit, None
         return value
 
     def _product(self) -> Value:
@@ -269,21 +271,21 @@ class Reader:
         if self.kinds[self.at] != "close":
             raise Unreadable(self.at)
         self.at += 1
-        value.places, value.first = None, None
+        value.scale, value.first = None, None
         return value
 
     def _number(self) -> Value:
         token = self.tokens[self.at]
         if len(token.text) > LONGEST_NUMBER:
             raise Unreadable(self.at)
-        whole, _, decimals = token.text.replace(",", "").partition(".")
-        value = Value((int(whole + decimals), 10 ** len(decimals)), len(decimals))
-        if decimals:
-            self.fractions.add(token.text)
+        top, scale, text = self.number(token)
+        value, whole = Value((top, scale), scale), "." not in token.text
+        if not whole:
+            self.fractions.append(text)
         self.at += 1
         if self.tokens[self.at - 2].kind == "money" and self.at > 1:
             value.unit = DIMENSIONS["dollar"]
-        self._fraction_after(value, whole=not decimals)
+        self._fraction_after(value, whole=whole)
         if self.kinds[self.at] == "percent":
             self.at += 1
             value.ratio, value.percent = (value.ratio[0], value.ratio[1] * 100), True
@@ -295,11 +297,14 @@ class Reader:
         parts = self.kinds[self.at : self.at + 3]
         if parts != ["number", "over", "number"] or self.tokens[self.at].attached:
             return
-        top, bottom = self.tokens[self.at].text, self.tokens[self.at + 2].text
-        if not (whole and top.isdigit() and bottom.isdigit() and int(top) < int(bottom)):
+        first, second = self.tokens[self.at], self.tokens[self.at + 2]
+        if not (whole and first.text.isdigit() and second.text.isdigit()):
             raise Unreadable(self.at)
-        value.ratio = value.ratio[0] * int(bottom) + int(top), int(bottom)
-        value.places = None
+        top, bottom = self.number(first)[0], self.number(second)[0]
+        if not top < bottom:
+            raise Unreadable(self.at)
+        value.ratio = value.ratio[0] * bottom + top, bottom
+        value.scale = None
         self.operators += 1
         self.at += 3
 
@@ -361,7 +366,7 @@ class Reader:
         at = self.at + 1
         if self.kinds[at] == "word" and self.tokens[at].text.lower() in ARTICLES:
             at += 1
-        share = value.percent or (value.places is None and 0 < value.ratio[0] < value.ratio[1])
+        share = value.percent or (value.scale is None and 0 < value.ratio[0] < value.ratio[1])
         if not (share and self.kinds[at] in STARTS):
             return False
         self.at = at

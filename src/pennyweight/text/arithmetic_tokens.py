@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 _TOKENS = re.compile(
@@ -103,3 +103,17 @@ def tokens_of(text: str, start: int, end: int) -> Iterator[Token]:
             first, last = match.span()
             yield Token(kind, match[0], first, last, first == before)
             before = last
+
+
+NumberOf = Callable[[Token], tuple[int, int, object]]
+"""Reads a number: its digits, the power of ten to divide them by, and its text."""
+
+
+def number_of(token: Token) -> tuple[int, int, object]:
+    """Read a number.
+
+    >>> number_of(Token("number", "1,250.5", 0, 7, False))
+    (12505, 10, '1,250.5')
+    """
+    whole, _, decimals = token.text.replace(",", "").partition(".")
+    return int(whole + decimals), 10 ** len(decimals), token.text
