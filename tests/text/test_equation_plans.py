@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from bench.reasoning import HELD_OUT, lines, written
 
-from pennyweight.text.equation_plans import MOST, Plans
+from pennyweight.text.equation_plans import MOST_SHAPES, Plans
 from pennyweight.text.equations import of_line
 
 DIGITS = re.compile(r"\d+")
@@ -82,4 +82,4 @@ def test_shapes_are_forgotten_before_they_fill_the_memory():
     plans = Plans(of_line)
     for number in range(20_000):
         plans.equations(f"{'ab'[number % 2] * (number % 200)}{number // 400 * 'c'} = x", 0)
-    assert len(plans) <= MOST
+    assert len(plans) <= MOST_SHAPES

@@ -21,6 +21,7 @@ from pennyweight.text.arithmetic_tokens import (
     UNIT_LETTERS,
     NumberOf,
     Token,
+    is_variable,
     number_of,
     tokens_of,
 )
@@ -147,9 +148,9 @@ class Reader:
             word = before.text.lower()
             if word == "of" and start > 1:
                 return self.tokens[start - 2].text.lower() in TOTALS
-            return not first.attached and word not in BEFORE and not _is_variable(before.text)
+            return not first.attached and word not in BEFORE and not is_variable(before.text)
         if self.kinds[max(0, start - 3) : start] == ["open", "word", "close"]:  # (iv) 2 + 3
-            return start == 3 or not _is_variable(self.tokens[start - 2].text)
+            return start == 3 or not is_variable(self.tokens[start - 2].text)
         return self.kinds[start - 1] in {"opened", "closed", "unit"}
 
     def _whole(self, start: int) -> Value:
@@ -298,10 +299,8 @@ class Reader:
         if parts != ["number", "over", "number"] or self.tokens[self.at].attached:
             return
         first, second = self.tokens[self.at], self.tokens[self.at + 2]
-        if not (whole and first.text.isdigit() and second.text.isdigit()):
-            raise Unreadable(self.at)
         top, bottom = self.number(first)[0], self.number(second)[0]
-        if not top < bottom:
+        if not (whole and first.text.isdigit() and second.text.isdigit() and top < bottom):
             raise Unreadable(self.at)
         value.ratio = value.ratio[0] * bottom + top, bottom
         value.scale = None
@@ -316,7 +315,7 @@ class Reader:
         at, last = self.at, self.at + 2 * self._is_rate()
         while self.kinds[last] in {"word", "unit"} and last - at < 4 and not self._is_cross(last):
             word, spaced = self.tokens[last].text, not self.tokens[last].attached
-            variable = _is_variable(word) and not (spaced and word in UNIT_LETTERS)
+            variable = is_variable(word) and not (spaced and word in UNIT_LETTERS)
             if last == at and (variable or word.lower() in AFTER):
                 raise Unreadable(at)
             if variable:
@@ -335,7 +334,7 @@ class Reader:
         """Whether a unit follows without a number, as in $12.50/hour."""
         if self.kinds[self.at : self.at + 2] != ["over", "word"]:
             return False
-        if _is_variable(self.tokens[self.at + 1].text):
+        if is_variable(self.tokens[self.at + 1].text):
             raise Unreadable(self.at)
         return True
 
@@ -371,10 +370,6 @@ class Reader:
             return False
         self.at = at
         return True
-
-
-def _is_variable(word: str) -> bool:
-    return (len(word) == 1 and word not in {"a", "A", "I"}) or "_" in word
 
 
 def _mixed(a: Value, b: Value) -> bool:

@@ -117,3 +117,8 @@ def number_of(token: Token) -> tuple[int, int, object]:
     """
     whole, _, decimals = token.text.replace(",", "").partition(".")
     return int(whole + decimals), 10 ** len(decimals), token.text
+
+
+def is_variable(word: str) -> bool:
+    """Whether a word is the name of a variable."""
+    return (len(word) == 1 and word not in {"a", "A", "I"}) or "_" in word

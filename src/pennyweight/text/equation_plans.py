@@ -18,7 +18,7 @@ from pennyweight.text.arithmetic_tokens import NumberOf, Token, number_of
 
 _RUN, _DIGIT = re.compile(r"\d+"), re.compile(r"\d")
 LONGEST_RUN, LONGEST_LINE = 14, 240
-MOST, WAYS = 8_192, 3
+MOST_SHAPES, MOST_PLANS = 8_192, 3
 """How many shapes are kept, and how many plans of each: for mistakes, the divisor 0, …"""
 
 Operation = Callable[[Any, Any], Any]
@@ -45,7 +45,7 @@ class Plans:
 
     def __init__(self, read: ReadLine) -> None:
         self._read = read
-        self._known: dict[str, list[_Plan]] = {}
+        self._known: dict[str, list[LinePlan]] = {}
 
     def __len__(self) -> int:
         return len(self._known)
@@ -64,24 +64,24 @@ class Plans:
             if found is not None:
                 return found
         if plans is None:  # seen for the first time
-            if len(self._known) >= MOST:
+            if len(self._known) >= MOST_SHAPES:
                 self._forget()
             self._known[shape] = []
-        elif len(plans) < WAYS:
+        elif len(plans) < MOST_PLANS:
             plans.append(_traced(line, self._read) or NEVER)
         return _moved(self._read(line, number_of), start)
 
     def _forget(self) -> None:
         """Forget the shapes that came only once; if all came again, forget them all."""
         again = {shape: plans for shape, plans in self._known.items() if plans}
-        self._known = again if len(again) < MOST // 2 else {}
+        self._known = again if len(again) < MOST_SHAPES // 2 else {}
 
 
 def _moved(found: Iterable[Equation], by: int) -> list[Equation]:
     return [Equation(e.start + by, e.end + by, *e[2:]) for e in found]
 
 
-class _Plan(NamedTuple):
+class LinePlan(NamedTuple):
     """What to compute from the digits of a line, and what must hold for it."""
 
     constants: list[int]
@@ -111,18 +111,18 @@ class _Plan(NamedTuple):
         return made
 
 
-NEVER = _Plan([0], [], [], [(operator.ne, 0, 0, True)], [])
+NEVER = LinePlan([0], [], [], [(operator.ne, 0, 0, True)], [])
 """The plan of a line for which there can be none: its check always fails."""
 
 
-class _Trace:
+class LineTrace:
     """What is done with the numbers of one line."""
 
     def __init__(self, line: str) -> None:
         self.runs = [match.span() for match in _RUN.finditer(line)]
         self.registers: list[tuple[Any, ...]] = []
         self.known: dict[tuple[Any, ...], int] = {}
-        self.checks: dict[Any, tuple[Operation, Traced, Any, bool]] = {}
+        self.checks: dict[Any, tuple[Operation, TracedNumber, Any, bool]] = {}
 
     def number(self, token: Token) -> tuple[Any, Any, object]:
         """Read a number so that everything done with it is written down."""
@@ -132,35 +132,37 @@ class _Trace:
         traced = self.traced(top, first, last, False)
         return traced, 1 if scale == 1 else self.traced(scale, last - 1, last, True), traced
 
-    def traced(self, value: int, *made: Any) -> Traced:
+    def traced(self, value: int, *made: Any) -> TracedNumber:
         """Return a number that is made in this way; what was made before is not made again."""
-        key = tuple((one.at,) if isinstance(one, Traced) else one for one in made)
+        key = tuple((one.at,) if isinstance(one, TracedNumber) else one for one in made)
         at = self.known.setdefault(key, len(self.registers))
         if at == len(self.registers):
             self.registers.append(made)
-        return Traced(self, at, value)
+        return TracedNumber(self, at, value)
 
     def place(self, at: int) -> Place:
+        """Return a place of the line as every line of its shape has it."""
         before = [run for run in self.runs if run[0] < at]
         return at - sum(end - start - 1 for start, end in before), len(before)
 
-    def plan(self, equations: list[Equation]) -> _Plan:
+    def plan(self, equations: list[Equation]) -> LinePlan:
         """Return the plan: its values are the constants, the inputs, then the steps in order."""
         inputs = [i for i, made in enumerate(self.registers) if not callable(made[0])]
         steps = [i for i, made in enumerate(self.registers) if callable(made[0])]
         operands = [one for i in steps for one in self.registers[i][1:]]
         operands += [one for _, a, b, _ in self.checks.values() for one in (a, b)]
         operands += [one for e in equations for one in (*e.value, *e.computed)]
-        constants = [*dict.fromkeys(one for one in operands if not isinstance(one, Traced))]
+        constants = [*dict.fromkeys(one for one in operands if not isinstance(one, TracedNumber))]
         registers = {at: n for n, at in enumerate([*inputs, *steps], len(constants))}
 
         def of(a: Any, b: Any) -> tuple[int, int]:
             first, second = (
-                registers[v.at] if isinstance(v, Traced) else constants.index(v) for v in (a, b)
+                registers[v.at] if isinstance(v, TracedNumber) else constants.index(v)
+                for v in (a, b)
             )
             return first, second
 
-        return _Plan(
+        return LinePlan(
             constants,
             [self.registers[i] for i in inputs],
             [(op, *of(a, b)) for op, a, b in (self.registers[i] for i in steps)],
@@ -172,42 +174,42 @@ class _Trace:
         )
 
 
-class Traced:
+class TracedNumber:
     """A whole number of a line that writes down what is done with it."""
 
     __slots__ = ("at", "trace", "value")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, trace: _Trace, at: int, value: int) -> None:
+    def __init__(self, trace: LineTrace, at: int, value: int) -> None:
         self.trace, self.at, self.value = trace, at, value
 
-    def _step(self, operation: Operation, a: Any, b: Any) -> Traced:
+    def _step(self, operation: Operation, a: Any, b: Any) -> TracedNumber:
         return self.trace.traced(operation(_plain(a), _plain(b)), operation, a, b)
 
     def _check(self, operation: Operation, other: Any) -> bool:
         outcome: bool = operation(self.value, _plain(other))
-        at = other.at if isinstance(other, Traced) else (other,)
+        at = other.at if isinstance(other, TracedNumber) else (other,)
         self.trace.checks[operation, self.at, at] = operation, self, other, outcome
         return outcome
 
-    def __mul__(self, other: Any) -> Traced:
+    def __mul__(self, other: Any) -> TracedNumber:
         if type(other) is int and other == 1:
             return self
         return self._step(operator.mul, self, other)
 
-    def __add__(self, other: Any) -> Traced:
+    def __add__(self, other: Any) -> TracedNumber:
         return self._step(operator.add, self, other)
 
-    def __sub__(self, other: Any) -> Traced:
+    def __sub__(self, other: Any) -> TracedNumber:
         return self._step(operator.sub, self, other)
 
-    def __rsub__(self, other: Any) -> Traced:
+    def __rsub__(self, other: Any) -> TracedNumber:
         return self._step(operator.sub, other, self)
 
-    def __neg__(self) -> Traced:
+    def __neg__(self) -> TracedNumber:
         return self._step(operator.mul, self, -1)
 
-    def __abs__(self) -> Traced:
+    def __abs__(self) -> TracedNumber:
         return self._step(_absolute, self, 0)
 
     __rmul__, __radd__ = __mul__, __add__
@@ -235,16 +237,16 @@ class Traced:
 
 
 def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Traced) else value
+    return value.value if isinstance(value, TracedNumber) else value
 
 
 def _absolute(value: int, _: int) -> int:
     return abs(value)
 
 
-def _traced(line: str, read: ReadLine) -> _Plan | None:
+def _traced(line: str, read: ReadLine) -> LinePlan | None:
     """Read a line and return its plan; None if something is done that a plan cannot repeat."""
-    trace = _Trace(line)
+    trace = LineTrace(line)
     try:
         return trace.plan(list(read(line, trace.number)))
     except (TypeError, AttributeError):  # a root, a power or a text of the number itself
