@@ -30,6 +30,7 @@ def test_every_number_is_explained(
             if kind == "metric":
                 assert facts["formula"]
                 assert facts["interval"]
+                assert facts["large_tables"]
                 assert facts["better"] in {"higher", "lower", None}
         elif format_ == "csv":
             assert any(row["value"] == name for row in csv.DictReader(io.StringIO(result.out)))

@@ -11,7 +11,7 @@ import polars as pl
 
 from pennyweight.catalogue import declare_scores
 from pennyweight.errors import InputError, UsageError
-from pennyweight.sources.discovery import file_sources
+from pennyweight.sources.discovery import OBJECT_STORES, file_sources
 from pennyweight.sources.files import STDIN, refuse_repeats
 from pennyweight.sources.frames import frame_of
 from pennyweight.sources.log_format import LogOptions
@@ -131,7 +131,9 @@ def _unwrapped(item: Any) -> Any:
 
 
 def _named(name: str | Path, store: str | Store | None, logs: LogOptions) -> Sequence[Source]:
-    if isinstance(name, Path) or name == STDIN or Path(name).exists() or is_pattern(name):
+    if isinstance(name, Path) or name == STDIN or name.startswith(OBJECT_STORES):
+        return file_sources(name, logs)
+    if Path(name).exists() or is_pattern(name):
         return file_sources(name, logs)
     try:
         return [run_source(name, store)]

@@ -18,6 +18,7 @@ from pennyweight.define import Declaration, Metric
 from pennyweight.errors import UsageError, unknown
 from pennyweight.render.plain import csv_table, json_text, markdown_table, wrapped
 from pennyweight.scoring.groups import interval_text
+from pennyweight.scoring.large.values import parts_text
 from pennyweight.scoring.scores import Group
 from pennyweight.text.format import plural
 
@@ -108,6 +109,7 @@ def facts(declaration: Declaration) -> dict[str, Any]:
         "range": list(declaration.range) if declaration.range else None,
         "better": declaration.better,
         "interval": interval_text(declaration),
+        "large_tables": parts_text(declaration),
         "needs": list(declaration.needs or declaration.parts),
         "over": declaration.over,
     }
@@ -144,6 +146,7 @@ def _labelled(declaration: Declaration, code: str = "") -> list[tuple[str, str]]
             rows.append(("Leaves out", f"records without {quoted(declaration.needs)}"))
         rows.append(("Over", _OVER[declaration.over]))
         rows.append(("Interval", interval_text(declaration)))
+        rows.append(("Large tables", parts_text(declaration)))
     if declaration.options:
         settings = (f"{n}={d}" for n, d in declaration.options.items())
         rows.append(("Options", quoted(settings)))

@@ -6,7 +6,7 @@ The intervals of means and quantiles are computed for all groups at once, others
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -135,10 +135,20 @@ class Grouped:
         """How many tasks each group has."""
         return self.aggregate([pl.col(CLUSTER).n_unique().alias("k")])["k"].fill_null(0).to_list()
 
-    def known(self, tasks: list[int]) -> Grouped:
-        """Fill in how many tasks each group has, and so whether a task has several records."""
-        self.__dict__.update(tasks=tasks, clustered=sum(tasks) < self.rows.height)
+    def known(self, tasks: list[int], *, clustered: bool) -> Grouped:
+        """Fill in how many tasks each group has, and whether a task has several records."""
+        self.__dict__.update(tasks=tasks, clustered=clustered)
         return self
+
+    def each(self) -> Iterator[Grouped]:
+        """Yield every group by itself, one after the other, so that one copy is held at a time."""
+        for g in range(self.groups):
+            rows = self.rows.filter(pl.col(GROUP) == g)
+            alone = Grouped(
+                rows.with_columns(pl.lit(0, dtype=pl.UInt32).alias(GROUP)),
+                1, self.options, self.confidence, self.seed,
+            )  # fmt: skip
+            yield alone.known([self.tasks[g]], clustered=self.clustered)
 
     def aggregate(self, exprs: Sequence[pl.Expr], rows: pl.DataFrame | None = None) -> pl.DataFrame:
         """Aggregate by group: one row for each, in order, nulls where a group is empty."""

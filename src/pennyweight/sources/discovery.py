@@ -18,6 +18,7 @@ from pennyweight.sources.source import FileSource, Source
 
 LOG_SUFFIXES = frozenset((".eval", ".yaml", ".yml", ".xml", ".html", ".pb", ".binpb"))
 """Endings of logs, beside those of record files."""
+OBJECT_STORES = ("s3://", "gs://", "gcs://", "az://", "abfs://", "abfss://")
 _YAML = (".yaml", ".yml")
 _SUITE = re.compile(r"^tasks\s*:", re.MULTILINE)
 
@@ -30,6 +31,12 @@ def file_sources(path: str | Path, options: LogOptions = USUAL) -> list[Source]:
     """
     if str(path) == STDIN:
         return [FileSource(RecordFile(STDIN, None), STDIN)]
+    if str(path).startswith(OBJECT_STORES):
+        raise InputError(
+            [
+                f"{path}: object stores are not read. Mount or copy the files, then name their folder."
+            ]
+        )
     if is_pattern(path):
         found = [file_sources(match, options) for match in matching(path)]
         return [_of_origin(source, str(path)) for sources in found for source in sources]

@@ -52,7 +52,7 @@ def digits(value: Any) -> Any:
         return {k: digits(v) for k, v in value.items()}
     if isinstance(value, list):
         return [digits(v) for v in value]
-    return pytest.approx(value, rel=1e-12, abs=0) if isinstance(value, float) else value
+    return pytest.approx(value, rel=1e-12, abs=1e-14) if isinstance(value, float) else value
 
 
 @pytest.mark.parametrize(("options", "attempts"), [*((o, 3) for o in OPTIONS), ({}, 1)], ids=str)
@@ -84,6 +84,12 @@ def test_random_partitions_are_the_same(
         part(folder / f"{number}{rng.choice(['.parquet', '.jsonl'])}", rows[start:stop])
     expected = pennyweight.score(rows, by="tier").to_dict()
     assert spilled(folder, rng.randint(10, 500), by="tier") == digits(expected)
+
+
+def test_tasks_can_be_groups() -> None:
+    rows = many(12, attempts=4)
+    for by in ("task_id", ["tier", "task_id"]):
+        assert spilled(rows, 5, by=by) == digits(pennyweight.score(rows, by=by).to_dict())
 
 
 def test_records_without_a_task_are_the_same() -> None:

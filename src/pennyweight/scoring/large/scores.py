@@ -26,6 +26,8 @@ from pennyweight.scoring.repeats import SIDE, repeats_in
 from pennyweight.scoring.scores import Group
 from pennyweight.stats.resample import CLUSTER
 
+FEW_GROUPS = 16
+"""Up to this many groups are estimated one after the other."""
 _JUDGES = ("judges", "judge_mean", "judge_variance")
 
 
@@ -65,7 +67,7 @@ class LargeScores:
         if not self.by:
             return None
         parts = range(len(self.spill.parts))
-        values = pl.concat([self.spill.read(self.by, n).unique() for n in parts])
+        values = pl.concat([self.spill.read(self.by, n, named=True).unique() for n in parts])
         return values.unique().sort(self.by, nulls_last=True).with_row_index(GROUP)
 
     @cached_property
@@ -80,7 +82,7 @@ class LargeScores:
             return pl.Series(GROUP, [0], pl.UInt32).new_from_index(0, sum(map(len, self._masks)))
         found = []
         for number in range(len(self.spill.parts)):
-            values = self.spill.read(self.by, number)
+            values = self.spill.read(self.by, number, named=True)
             joined = values.join(self._by, on=list(self.by), how="left", nulls_equal=True,
                                  maintain_order="left")  # fmt: skip
             found.append(joined[GROUP])
@@ -114,6 +116,10 @@ class LargeScores:
     def _tasks(self) -> list[int]:
         return self._grouped(self._base).tasks
 
+    @cached_property
+    def _clustered(self) -> bool:
+        return sum(self._tasks) < self._base.height
+
     def _grouped(self, rows: pl.DataFrame) -> Grouped:
         request = self.work.request
         sizes = len(self.groups), self.work.options, request.confidence, request.seed
@@ -123,11 +129,11 @@ class LargeScores:
         """Return columns of the records that count, in groups."""
         masks = () if self._base.height == sum(map(len, self._masks)) else self._masks
         rows = self._base.hstack(self.spill.frame(columns, masks))
-        return self._grouped(rows).known(self._tasks)
+        return self._grouped(rows).known(self._tasks, clustered=self._clustered)
 
     def _estimates(self) -> Iterator[tuple[str, list[Estimate]]]:
         """Estimate metrics one by one; those that read the same columns in a row."""
-        options, estimand = self.work.options, self.work.request.estimand
+        options = self.work.options
         wanted = [m for m in with_parts(self.work.metrics, options) if not m.combined]
         grouped, held = None, None
         for metric in sorted(wanted, key=lambda m: (m.over != "all", sorted(m.inputs))):
@@ -143,7 +149,13 @@ class LargeScores:
                 if grouped is None or held != (columns, over_all):
                     grouped = None  # so that the columns before are freed
                     grouped, held = self._read(columns, over_all=over_all), (columns, over_all)
-                yield from estimated(grouped, grouped, [metric], estimand).items()
+                yield metric.name, self._estimate(grouped, metric)
+
+    def _estimate(self, grouped: Grouped, metric: Metric) -> list[Estimate]:
+        """Estimate a metric; few groups one after the other, which takes less memory."""
+        estimand = self.work.request.estimand
+        parts = grouped.each() if 1 < grouped.groups <= FEW_GROUPS else (grouped,)
+        return [e for one in parts for e in estimated(one, one, [metric], estimand)[metric.name]]
 
     def _of_values(
         self, by_value: ValueMetric, columns: Sequence[str], *, over_all: bool
@@ -153,14 +165,14 @@ class LargeScores:
         base = self._everything if over_all else self._base
         grouped = self._grouped(base.hstack([values]))
         if not over_all:
-            grouped.known(self._tasks)
+            grouped.known(self._tasks, clustered=self._clustered)
         metric = by_value.metric
-        reduced = estimated(grouped, grouped, [by_value.reduced()], self.work.request.estimand)
+        reduced = self._estimate(grouped, by_value.reduced())
         sizes = self._records if over_all else self._counted
         skipped = map(by_value.skipped, missing, sizes)
         return [
             replace(e, skipped=gone, records=size - gone if metric.interval else e.records)
-            for e, gone, size in zip(reduced[metric.name], skipped, sizes, strict=True)
+            for e, gone, size in zip(reduced, skipped, sizes, strict=True)
         ]
 
     def _values(
@@ -201,8 +213,9 @@ class LargeScores:
     def _described(self) -> dict[str, list[Any]]:
         result: dict[str, list[Any]] = {}
         for name in DESCRIBED:
-            table = self._scored([name]).aggregate([described(name)])
-            result[name] = [statistics_of(row) for row in table[name].to_list()]
+            parts = self._scored([name]).each()
+            rows = [one.aggregate([described(name)])[name][0] for one in parts]
+            result[name] = [statistics_of(row) for row in rows]
         return result
 
     def _has_labels(self) -> bool:

@@ -114,12 +114,15 @@ class Spill:
         nulls = frame.null_count().row(0, named=True)
         self.filled.update({name: frame.height - count for name, count in nulls.items()})
 
-    def read(self, columns: Sequence[str], number: int) -> pl.DataFrame:
-        """Return columns of one part; `CLUSTER` and `TASK` too."""
-        stored = [TASK if name in {CLUSTER, "task_id"} else name for name in columns]
+    def read(self, columns: Sequence[str], number: int, *, named: bool = False) -> pl.DataFrame:
+        """Return columns of one part, and `CLUSTER`; tasks by their hash, unless they are named."""
+        hashed = {CLUSTER} if named else {CLUSTER, "task_id"}
+        stored = [TASK if name in hashed else name for name in columns]
         frame = pl.read_parquet(self.parts[number], columns=list(dict.fromkeys(stored)))
         first = sum(self.sizes[:number])
-        if "task_id" in columns:  # only compared: the hash takes a fraction of the memory
+        if (
+            "task_id" in columns and not named
+        ):  # only compared: the hash takes a fraction of the memory
             frame = frame.with_columns(pl.col(TASK).alias("task_id"))
         if CLUSTER in columns:
             alone = pl.int_range(first, first + pl.len(), dtype=pl.UInt64).hash()

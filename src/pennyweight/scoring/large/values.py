@@ -16,7 +16,7 @@ import polars as pl
 
 from pennyweight.define import Metric
 from pennyweight.scoring.groups import GROUP, Shape, shape_of
-from pennyweight.stats.resample import CLUSTER, Linearised
+from pennyweight.stats.resample import CLUSTER, JackknifedSums, Linearised, ResampledSums
 
 SLICES = 16
 """In how many slices the tasks are looked at."""
@@ -90,6 +90,21 @@ class ValueMetric:
                 values = group.select(self.values).to_series().cast(pl.Float64)
                 found[group[_RECORD].to_numpy()] = values.fill_null(np.nan).to_numpy()
         return pl.Series(self.metric.name, found).fill_nan(None).cast(kind)
+
+
+def parts_text(metric: Metric) -> str:
+    """Describe in a few words how a metric of a table larger than memory is put together."""
+    if metric.combined:
+        return "from its parts"
+    if metric.over == "tasks":
+        return "its columns are read whole"
+    by_value = ValueMetric.of(metric, {})
+    if by_value is not None:
+        others = "from the records of its task" if by_value.by_task else "part by part"
+        return f"one value a record, computed {others}"
+    if isinstance(metric.interval, ResampledSums | JackknifedSums):
+        return "its columns are read whole; sums by block of tasks are added up"
+    return "its columns are read whole"
 
 
 def _same_values(metric: Metric, shape: Shape, options: Mapping[str, Any]) -> bool:
