@@ -32,11 +32,8 @@ def file_sources(path: str | Path, options: LogOptions = USUAL) -> list[Source]:
     if str(path) == STDIN:
         return [FileSource(RecordFile(STDIN, None), STDIN)]
     if str(path).startswith(OBJECT_STORES):
-        raise InputError(
-            [
-                f"{path}: object stores are not read. Mount or copy the files, then name their folder."
-            ]
-        )
+        advice = "Mount or copy the files, then name their folder."
+        raise InputError([f"{path}: object stores are not read. {advice}"])
     if is_pattern(path):
         found = [file_sources(match, options) for match in matching(path)]
         return [_of_origin(source, str(path)) for sources in found for source in sources]
