@@ -66,10 +66,11 @@ class Spill:
 
     def take(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Take measured records; return what is left of them elsewhere: nothing."""
-        self.waiting.append(frame)
+        self.waiting.extend(frame.iter_slices(PART))
         self._waiting += frame.height
-        if self._waiting > (PART if self.parts else self.in_memory):
-            self._write()
+        if self.parts or self._waiting > self.in_memory:
+            while self._waiting >= PART:
+                self._write()
         return frame.clear()
 
     def finish(self) -> bool:
@@ -79,18 +80,17 @@ class Spill:
         return bool(self.parts)
 
     def _write(self) -> None:
-        if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="pennyweight-columns-")
+        """Write as many of the waiting records as a part has."""
         part: list[pl.DataFrame] = []
-        while self.waiting:
+        while self.waiting and sum(one.height for one in part) < PART:
             part.append(self.waiting.pop(0))
-            if not self.waiting or sum(one.height for one in part) >= PART:
-                self._write_part(pl.concat(part))
-                part = []
-        self._waiting = 0
+        whole = pl.concat(part)
+        self._waiting -= whole.height
+        self._write_part(whole)
 
     def _write_part(self, frame: pl.DataFrame) -> None:
-        assert self._folder is not None
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="pennyweight-columns-")
         labels = [name for name in LABELS if name in frame.columns]
         key = [n for n in dict.fromkeys((*KEY, *self.by)) if n != "attempt"]
         frame = frame.with_columns(
