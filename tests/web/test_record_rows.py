@@ -2,7 +2,8 @@
 
 import pytest
 
-from pennyweight.web.record_rows import table_rows
+from pennyweight.render.page.record_rows import table_rows
+from pennyweight.web.record_rows import record_hrefs
 
 PLAIN = {
     "task_id": "t1", "subject": "m", "tier": "T0", "attempt": 1, "status": "ok", "correct": True,
@@ -14,7 +15,7 @@ COLUMNS = ("subject", "input", "answer", "latency_ms", "cost_usd", "self_correct
 
 def rows(*changes):
     held = {name: [{**PLAIN, **one}[name] for one in changes] for name in PLAIN}
-    return table_rows(held, COLUMNS, "/runs/a&b/record?")
+    return table_rows(held, COLUMNS, record_hrefs(held, "/runs/a&b/record?"), opens=True)
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,16 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from pennyweight.api.pages import records as api_records
+from pennyweight.api.pages.attempt_matrix import attempt_matrix
 from pennyweight.api.pages.record_table import KINDS, record_table
+from pennyweight.api.pages.record_view import PARTS, RecordLinks, cut_parts, record_view
 from pennyweight.api.pages.records import queries
 from pennyweight.api.pages.run_list import StoredRun, state_mark
+from pennyweight.api.pages.task_attempts import task_attempts
 from pennyweight.errors import NotFoundError, UsageError
-from pennyweight.render.transcript import record as record_texts
+from pennyweight.render.page.record_rows import TEXT, table_rows
 from pennyweight.render.transcript import trajectory
 from pennyweight.render.transcript.code import new_page
-from pennyweight.render.transcript.steps import with_wrong_steps
 from pennyweight.web.addresses import (
     PAGE_SIZE,
     file_name,
@@ -35,9 +37,9 @@ from pennyweight.web.addresses import (
     write_place,
 )
 from pennyweight.web.assets import rendered
-from pennyweight.web.record_rows import TEXT, table_rows
+from pennyweight.web.record_rows import record_hrefs
 from pennyweight.web.site import Shown, Site
-from pennyweight.web.task_view import matrix
+from pennyweight.web.task_view import attempt_url
 
 COLUMNS = (
     *("person_verdict", "error_kind"),
@@ -55,9 +57,6 @@ FILTERS = (
     *(f"{n}_in" for n in queries.LIST_FILTERS),
     *(f"{n}_{end}" for n in queries.RANGES for end in ("min", "max")),
 )
-MAX_LONG = 20_000
-"""Characters from which the complete text of a part is linked."""
-PARTS = ("input", "messages", "response", "reasoning", "target", "error", "tool_calls", "work")
 
 
 def records(request: Request, site: Site) -> Shown:
@@ -117,7 +116,7 @@ def _records(request: Request, site: Site) -> Shown:
         "first": first,
         "many": many,
         "size": PAGE_SIZE,
-        "rows": table_rows(held, names, base),
+        "rows": table_rows(held, names, record_hrefs(held, base), opens=True),
         "wanted": keep,
         "form": form,
         "head": head,
@@ -208,41 +207,25 @@ def record(request: Request, site: Site) -> Shown:
     run = site.run(request.path_params["run"])
     key = read_key(run.id, query.get("key", ""))
     detail = api_records.detail(site.store, run, key)
-    row, reply = detail.row, detail.row["response"] or ""
     wanted, sort = read_filter(query), read_sort(query)
     around = api_records.neighbours(site.store, key, wanted, sort)
     raw = query.get("view") == "raw"
-    answer, thought = detail.measures["answer"], record_texts.shown_thought(detail.measures, reply)
-    pieces = record_texts.marked_reply(reply, answer, detail.rule, detail.evidence_spans)
-    thoughts = record_texts.with_corrections(with_wrong_steps([(thought or "", "")]))
-    steps = trajectory.trajectory(row)
-    new_page()
+    keep = _filter_of(query) | {n: query.get(n, "") for n in ("sort", "order")}
+    written, found = write_key(detail.row), task_attempts(site.store, key, texts=False)
+    attempts = attempt_matrix(found, key, lambda at: attempt_url(at, "record")) if found else None
     return "record.html", {
         "run": run,
-        "row": row,
-        "key": write_key(row),
-        "measures": detail.measures,
-        "keep": _filter_of(query) | {n: query.get(n, "") for n in ("sort", "order")},
+        "v": record_view(detail, attempts, raw=raw),
+        "leads": RecordLinks(
+            key=written,
+            task=run_url(run.id, "task", key=written),
+            raw=run_url(run.id, "record", key=written, view="" if raw else "raw", **keep),
+            steps=run_url(run.id, "step"),
+            texts={n: run_url(run.id, "raw", key=written, part=n) for n in cut_parts(detail.row)},
+        ),
+        "keep": keep,
         "previous": write_key(around.previous) if around.previous else None,
         "next": write_key(around.next) if around.next else None,
-        "raw": raw,
-        "turns": record_texts.prompt_turns(row["messages"], row["input"], raw=raw),
-        "reply": record_texts.shown_text(
-            pieces if thought else record_texts.with_corrections(with_wrong_steps(pieces)),
-            record_texts.REPLY_BYTES,
-            raw=raw,
-        ),
-        "thought": record_texts.shown_text(thoughts, record_texts.THOUGHT_BYTES, raw=raw),
-        "cut": [n for n in PARTS if row.get(n) and len(str(row[n])) > MAX_LONG],
-        "rule": record_texts.rule_in_words(detail.rule),
-        "steps": trajectory.shown_steps(steps),
-        "step_count": len(steps),
-        "work": record_texts.agent_work(row),
-        "judgments": detail.judgments,
-        "scores": detail.scores,
-        "checks": detail.checks,
-        "remarks": detail.remarks,
-        "attempts": matrix(site.store, key, "record"),
         "verdicts": api_records.VERDICTS,
     }
 

@@ -31,7 +31,7 @@ from pennyweight.text.extraction import KINDS, AnswerRule
 
 if TYPE_CHECKING:
     from pennyweight.stored_runs.observations import Observer
-    from pennyweight.text.extraction import AnswerRule
+    from pennyweight.stored_runs.panel import Panel
 
 ROLES = {"expected": "expected", "must_not": "must not", "checks": "check"}
 MAX_JUDGED_ATTEMPTS = 20_000
@@ -144,19 +144,67 @@ def row(store: Store, key: AttemptKey) -> Mapping[str, Any]:
 def detail(store: Store, run: StoredRun, key: AttemptKey) -> RecordDetail:
     """Read one record and compute its measures and checks."""
     stored = row(store, key)
-    observer = _observer(run, store, key)
-    points = rubric_points(run.settings)
-    imported = is_imported(run.settings)
-    named = (run.settings.get("answer") or {}).get("kind") in KINDS
-    return RecordDetail(
-        stored,
-        _measures(run, store, stored, observer),
-        _imported_checks(stored) if imported else _checks(observer, stored),
-        tuple(_judgment(j, points) for j in queries.judgments(store, key)),
-        tuple(remarks(store, key)),
-        AnswerRule.of(run.settings) if named else None,
-        tuple(_scores(store, run, key, stored)),
-    )
+    return RecordReader(run, store, _observer(run, store, key), _panel(run, store)).details(
+        [stored]
+    )[0]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordReader:
+    """Computes the measures and checks of stored records, many at a time."""
+
+    run: StoredRun
+    store: Store
+    observer: Observer | None
+    panel: Panel | None
+
+    @classmethod
+    def of(cls, run: StoredRun, store: Store) -> RecordReader:
+        """Read what all records of a run share: its scenarios, verdicts and judges."""
+        from pennyweight.stored_runs.observations import Observer  # noqa: PLC0415
+
+        return cls(run, store, Observer.of(run, store), _panel(run, store))
+
+    def details(self, rows: Sequence[Mapping[str, Any]]) -> list[RecordDetail]:
+        """Compute what a page shows of each record."""
+        run, store = self.run, self.store
+        points = rubric_points(run.settings)
+        imported = is_imported(run.settings)
+        named = (run.settings.get("answer") or {}).get("kind") in KINDS
+        rule = AnswerRule.of(run.settings) if named else None
+        found = []
+        for one, measures in zip(rows, self._measures(rows), strict=True):
+            key = AttemptKey.of(one)
+            found.append(
+                RecordDetail(
+                    one,
+                    measures,
+                    _imported_checks(one) if imported else _checks(self.observer, one),
+                    tuple(_judgment(j, points) for j in queries.judgments(store, key)),
+                    tuple(remarks(store, key)),
+                    rule,
+                    tuple(_scores(store, run, key, one)),
+                )
+            )
+        return found
+
+    def _measures(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Compute every measure of records by the rules of their run."""
+        run = self.run
+        schema = {n: dtype(n) if n in BY_NAME else None for n in RECORD_COLUMNS}
+        series = [
+            pl.Series(n, [one[n] for one in rows], dtype=kind, strict=False)
+            for n, kind in schema.items()
+        ]
+        frame = mark_verified(pl.DataFrame(series), run.settings)
+        frame = frame if self.panel is None else self.panel.join(frame)
+        frame = unpacked(frame) if is_imported(run.settings) else frame
+        frame = self.observer.add(frame) if self.observer else frame
+        missing = [pl.lit(None, dtype=dtype(n)).alias(n) for n in BY_NAME if n not in frame.columns]
+        passes = measure_passes(MEASURES.values(), RunSource(run, self.store).options())
+        measured = add_measures(frame.with_columns(missing).lazy(), passes).collect()
+        names = list(dict.fromkeys([*MEASURES, "answer", "cot"]))
+        return measured.select(names).rows(named=True)
 
 
 def _scores(
@@ -204,24 +252,11 @@ def _observer(run: StoredRun, store: Store, key: AttemptKey) -> Observer | None:
     return Observer({key.task_id: Scenario.of(text)}, {key: queries.verdicts(store, key)}, rule)
 
 
-def _measures(
-    run: StoredRun, store: Store, stored: Mapping[str, Any], observer: Observer | None
-) -> dict[str, Any]:
-    """Compute every measure of one record by the rules of its run."""
+def _panel(run: StoredRun, store: Store) -> Panel | None:
     from pennyweight.stored_runs.panel import Panel  # noqa: PLC0415
 
-    schema = {n: dtype(n) if n in BY_NAME else None for n in RECORD_COLUMNS}
-    series = [pl.Series(n, [stored[n]], dtype=kind, strict=False) for n, kind in schema.items()]
-    frame = mark_verified(pl.DataFrame(series), run.settings)
-    if "judge" in run.settings and run.attempts <= MAX_JUDGED_ATTEMPTS:
-        panel = Panel.of(run, store)
-        frame = frame if panel is None else panel.join(frame)
-    frame = unpacked(frame) if is_imported(run.settings) else frame
-    frame = observer.add(frame) if observer else frame
-    missing = [pl.lit(None, dtype=dtype(n)).alias(n) for n in BY_NAME if n not in frame.columns]
-    passes = measure_passes(MEASURES.values(), RunSource(run, store).options())
-    measured = add_measures(frame.with_columns(missing).lazy(), passes).collect()
-    return measured.select(list(dict.fromkeys([*MEASURES, "answer", "cot"]))).row(0, named=True)
+    asked = "judge" in run.settings and run.attempts <= MAX_JUDGED_ATTEMPTS
+    return Panel.of(run, store) if asked else None
 
 
 def _checks(observer: Observer | None, stored: Mapping[str, Any]) -> tuple[CheckView, ...]:

@@ -1,0 +1,95 @@
+"""One record as pages show it: its texts rendered, and where its links lead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pennyweight.api.pages.attempt_matrix import AttemptMatrix
+from pennyweight.api.pages.records import CheckView, RecordDetail, RecordJudgment, RecordScore
+from pennyweight.render.transcript import record as texts
+from pennyweight.render.transcript import trajectory
+from pennyweight.render.transcript.code import new_page
+from pennyweight.render.transcript.folds import Folded
+from pennyweight.render.transcript.steps import with_wrong_steps
+from pennyweight.store.remarks import Remark
+
+PARTS = ("input", "messages", "response", "reasoning", "target", "error", "tool_calls", "work")
+"""The texts of a record that can be read in full."""
+MAX_LONG = 20_000
+"""Characters from which the complete text of a part is linked."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordView:
+    """What the template of a record shows."""
+
+    row: Mapping[str, Any]
+    measures: Mapping[str, Any]
+    raw: bool
+    turns: Sequence[texts.PromptTurn]
+    reply: Folded
+    thought: Folded
+    rule: str
+    steps: Sequence[Any]
+    step_count: int
+    work: texts.AgentWork | None
+    judgments: tuple[RecordJudgment, ...]
+    scores: tuple[RecordScore, ...]
+    checks: tuple[CheckView, ...]
+    remarks: tuple[Remark, ...]
+    attempts: AttemptMatrix | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLinks:
+    """Where the links of a record lead; an empty one is not shown."""
+
+    key: str = ""
+    task: str = ""
+    """All replies to the task, side by side."""
+    raw: str = ""
+    """The same record with its texts as they are, or rendered."""
+    steps: str = ""
+    """A single step in full."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The complete texts of the parts that are cut."""
+
+
+def record_view(
+    detail: RecordDetail, attempts: AttemptMatrix | None, *, raw: bool = False
+) -> RecordView:
+    """Render the texts of a record, as Markdown or as they are."""
+    new_page()
+    row, reply = detail.row, detail.row["response"] or ""
+    answer, thought = detail.measures["answer"], texts.shown_thought(detail.measures, reply)
+    pieces = texts.marked_reply(reply, answer, detail.rule, detail.evidence_spans)
+    thoughts = texts.with_corrections(with_wrong_steps([(thought or "", "")]))
+    steps = trajectory.trajectory(row)
+    return RecordView(
+        row=row,
+        measures=detail.measures,
+        raw=raw,
+        turns=texts.prompt_turns(row["messages"], row["input"], raw=raw),
+        reply=texts.shown_text(
+            pieces if thought else texts.with_corrections(with_wrong_steps(pieces)),
+            texts.REPLY_BYTES,
+            raw=raw,
+        ),
+        thought=texts.shown_text(thoughts, texts.THOUGHT_BYTES, raw=raw),
+        rule=texts.rule_in_words(detail.rule),
+        steps=trajectory.shown_steps(steps),
+        step_count=len(steps),
+        work=texts.agent_work(row),
+        judgments=detail.judgments,
+        scores=detail.scores,
+        checks=detail.checks,
+        remarks=detail.remarks,
+        attempts=attempts,
+    )
+
+
+def cut_parts(row: Mapping[str, Any]) -> list[str]:
+    """Name the parts of a record that its page may not show in full."""
+    return [name for name in PARTS if row.get(name) and len(str(row[name])) > MAX_LONG]
