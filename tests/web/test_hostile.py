@@ -7,7 +7,7 @@ import pytest
 
 from pennyweight.store.remarks import add_remark
 from pennyweight.store.store import RECORD_COLUMNS, Store, StoredRun
-from web.serving import serving
+from web.serving import command, serving
 
 SCRIPT = '<script>window.owned=1</script><img src=x onerror="window.owned=1">'
 QUOTE = "\"'><svg onload=alert(1)>{{7*7}}</title></textarea>"
@@ -144,3 +144,20 @@ def test_the_report_of_it_is_quiet_too(hostile, open_page):
     assert watched.page.locator("script, img, iframe, link").count() == 0
     assert watched.overflow() <= 0
     assert len(text) < 3_000_000
+
+
+def test_the_site_of_it_is_quiet_too(hostile, open_page, tmp_path):
+    folder, _ = hostile
+    command("report", "--site", tmp_path / "pub", folder=folder)
+    pages = sorted((tmp_path / "pub").rglob("*.html"))
+    assert len(pages) > 30
+    watched = open_page()
+    for path in pages:
+        watched.page.goto(path.as_uri())
+        assert watched.page.evaluate("window.owned") is None, path
+        assert watched.page.locator("script, img, iframe").count() == 0, path
+        assert watched.overflow() <= 0, path
+        outside = watched.page.evaluate(OUTSIDE.replace("origin", "protocol"))
+        assert outside == [], path
+        assert not set("\u202e\u2066\x1b\x9b") & set(watched.page.locator("main").inner_text())
+        assert path.stat().st_size < 300_000, path

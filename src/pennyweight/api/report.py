@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote as url_quote
 
 from pennyweight.api.gate import gate, read_policy
 from pennyweight.api.pages.digest import digest
@@ -14,8 +16,9 @@ from pennyweight.api.pages.measured_records import SIDE_COLUMNS
 from pennyweight.api.score import named_scorers, rescored, scored
 from pennyweight.api.sources import Given, resolve, runs_of
 from pennyweight.errors import UsageError
+from pennyweight.record import KEY_IN_RUN, AttemptKey
 from pennyweight.render import files
-from pennyweight.render.report import Report
+from pennyweight.render.report import RecordPages, Report
 from pennyweight.render.verdict import verdict_view
 from pennyweight.render.view import run_facts
 from pennyweight.scoring.digest import RecordsDigest
@@ -26,6 +29,7 @@ from pennyweight.suite.narrowing import part_words
 
 if TYPE_CHECKING:
     from pennyweight.api.score import Scorers
+    from pennyweight.api.static_site.site import WrittenSite
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +99,49 @@ def report(
 
 
 def write(
-    report: Report, output: Path, *, charts: Path | None = None, tables: Path | None = None
+    report: Report,
+    output: Path,
+    *,
+    charts: Path | None = None,
+    tables: Path | None = None,
+    transcripts: WrittenSite | None = None,
 ) -> WrittenReport:
-    """Write a report, and its charts and tables into folders where those are given."""
+    """Write a report, and its charts and tables into folders where those are given.
+
+    `transcripts` is the site of its records, to which the report links.
+    """
+    if transcripts:
+        report = replace(report, pages=_pages(transcripts, output))
     pictures = tuple(files.write_charts(report.digest, charts)) if charts else ()
     files.write_report(report, output, pictures)
     written = tuple(files.write_tables(report.digest, tables)) if tables else ()
     return WrittenReport(output, pictures, written)
+
+
+def transcripts_folder(output: Path) -> Path:
+    """Return the folder for the records of a report; a PDF cannot link to it."""
+    if output.suffix not in {".html", ".md"}:
+        raise UsageError(f"-o {output}: --transcripts needs a report in .html or .md.")
+    return output.with_name(f"{output.stem}-records")
+
+
+def _pages(site: WrittenSite, output: Path) -> RecordPages:
+    """Return the links from a report to the pages of its records, as far as they exist."""
+
+    def link(path: Path) -> str | None:
+        at = Path(os.path.relpath(path, output.parent)).as_posix()
+        return url_quote(at) if path.exists() else None
+
+    def side(wanted: Mapping[str, Any]) -> str | None:
+        return link(site.list_page(wanted)) if len(site.runs) == 1 and wanted else None
+
+    def record(row: Mapping[str, Any]) -> str | None:
+        if len(site.runs) != 1 or not all(row.get(name) is not None for name in KEY_IN_RUN):
+            return None
+        return link(site.record_page(AttemptKey.of({**row, "run": site.runs[0].id})))
+
+    runs = [(f"{run.suite} {run.id}", link(site.run_page(run.id)) or "") for run in site.runs]
+    return RecordPages(runs, side, record)
 
 
 def _told_apart(sources: Sequence[Source], where: Mapping[str, str]) -> list[dict[str, Any]]:

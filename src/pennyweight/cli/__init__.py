@@ -6,7 +6,6 @@ Tested elsewhere:
     group.py: tests/test_layers.py
     import_.py: tests/cli/test_import.py
     notes.py: tests/cli/test_score.py
-    report.py: tests/render/test_report.py
     review.py: tests/stored_runs/test_observations.py
     run_display.py: tests/cli/test_run.py
     runs.py: tests/cli/test_run.py

@@ -12,5 +12,6 @@ Tested elsewhere:
     sample_plan.py: tests/cli/test_plan.py
     scores_table.py: tests/render/test_scores.py
     task_results.py: tests/cli/test_show.py
+    static_site.py: tests/api/static_site/test_site.py
     view.py: tests/render/test_report.py
 """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight import __version__
 from pennyweight.render.charts.catalogue import charts
-from pennyweight.render.charts.svg import Chart
+from pennyweight.render.charts.svg import Chart, Link, nowhere
 from pennyweight.render.format import skewed_line
 from pennyweight.render.page import environment, stylesheet, visible
 from pennyweight.render.page.board import BoardChoice, BoardView
@@ -29,6 +29,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordPages:
+    """The pages of records beside a report: of each run, of a side, of a record."""
+
+    runs: Sequence[tuple[str, str]]
+    side: Link
+    record: Link
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What a report shows: a digest, the runs behind it, and how to compute it again."""
 
@@ -42,6 +51,7 @@ class Report:
     """What part of its suite each narrowed run has, in words."""
     score_errors: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     """How often each scorer failed, and with which error first."""
+    pages: RecordPages | None = None
 
 
 def html(report: Report) -> str:
@@ -55,7 +65,12 @@ def html(report: Report) -> str:
         style=style,
         style_hash=f"sha256-{base64.b64encode(digest).decode()}",
         conclusion=conclusion(report.digest),
-        board=leaderboard(report.digest, BoardChoice(every=True)),
+        board=leaderboard(
+            report.digest,
+            BoardChoice(every=True),
+            link=report.pages.side if report.pages else nowhere,
+        ),
+        pages=report.pages,
         figures=[] if report.digest["sides"] else key_figures(report.digest["whole"]),
         charts=drawn,
         reasoning=panel,
@@ -116,6 +131,9 @@ def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
         lines += ["## Notable records", ""]
     for record in report.digest["telling"]:
         lines += _telling(record)
+    if report.pages:
+        linked = (f"[{markdown_text(name)}]({href})" for name, href in report.pages.runs)
+        lines += [f"All records: {', '.join(linked)}", ""]
     for facts in report.runs:
         lines += ["## About this run", "", markdown_table([["", ""], *map(list, facts)])]
     again = markdown_code(f"pennyweight score {report.again}")

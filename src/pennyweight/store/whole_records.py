@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+from sqlalchemy import distinct, func, literal, select, tuple_
 
 from pennyweight.record import KEY, PERSON
-from pennyweight.store.cells import frame
+from pennyweight.store.cells import checked, frame
 from pennyweight.store.filters import ORDER, SAID, Filter, conditions, is_sqlite, joined_tables
-from pennyweight.store.read_connection import fetch
+from pennyweight.store.read_connection import fetch, reading
 from pennyweight.store.search_index import with_index
 from pennyweight.store.store import Store
 from pennyweight.store.tables import MEASURED, RECORD
 
 BATCH = 2_000
+TEXTS = ("input", "messages", "response", "reasoning", "error", "tool_calls", "work")
+"""The long texts of a record."""
+LONGEST = 3
+_LENGTH = sum((func.coalesce(func.length(RECORD.c[n]), 0) for n in TEXTS), literal(0))
 
 
 def whole_records(
@@ -61,3 +67,56 @@ def _table(own: Any, measures: Any, decided: Any, rows: Any) -> pl.DataFrame:
     said = pl.Series(PERSON, [row[-1] for row in rows], dtype=pl.String)
     new = [s for s in rest if s.name not in records.columns]
     return records.with_columns(*found).hstack([*new, said])
+
+
+def stored_rows(store: Store, run: str, batch: int = 100) -> Iterator[list[dict[str, Any]]]:
+    """Yield the records of a run as they are stored, some at a time, in the order of the index."""
+    key, edge = [RECORD.c[n] for n in ORDER], None
+    while True:
+        query = select(RECORD).where(RECORD.c.run == run).order_by(*key).limit(batch)
+        query = query if edge is None else query.where(tuple_(*key) > tuple_(*edge))
+        with reading(store) as connection:
+            rows = [checked(RECORD, dict(row)) for row in connection.execute(query).mappings()]
+        if rows:
+            yield rows
+        if len(rows) < batch:
+            return
+        edge = [literal(rows[-1][n]) for n in ORDER]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSizes:
+    """How many records and tasks a run has, and how many characters their texts have."""
+
+    records: int
+    tasks: int
+    characters: int
+
+
+def record_sizes(store: Store, run: str) -> RecordSizes:
+    """Add up the lengths of the texts of a run's records."""
+    query = select(
+        func.count(), func.count(distinct(RECORD.c.task_id)), func.coalesce(func.sum(_LENGTH), 0)
+    )
+    with reading(store) as connection:
+        found = connection.execute(query.where(RECORD.c.run == run)).one()
+    return RecordSizes(*map(int, found))
+
+
+def text_length(row: Mapping[str, Any]) -> int:
+    """Return how many characters the texts of a record have, as `record_sizes` counts them."""
+    return sum(len(row[name] or "") for name in TEXTS)
+
+
+def sampled_rows(store: Store, run: str, records: int, most: int) -> list[dict[str, Any]]:
+    """Read some records of a run, at even distances in the order of the index, and the longest."""
+    key = [RECORD.c[n] for n in ORDER]
+    many = min(records, most)
+    ordered = select(RECORD).where(RECORD.c.run == run)
+    with reading(store) as connection:
+        found = list(connection.execute(ordered.order_by(-_LENGTH).limit(LONGEST)).mappings())
+        for number in range(many):
+            place = (2 * number + 1) * records // (2 * many)
+            one = ordered.order_by(*key).offset(place).limit(1)
+            found += connection.execute(one).mappings()
+    return [checked(RECORD, dict(row)) for row in found]

@@ -313,3 +313,16 @@ def estimate(
         own, places = own + 1, [n + 1 for n in places]
     ends = notation.ends(low, high, (places[0], places[1]), signed=signed, bare=bare)
     return notation.write(value, own, signed=signed), ends
+
+
+def byte_count(number: int) -> str:
+    """Write a size for people.
+
+    >>> byte_count(820), byte_count(34_200), byte_count(1_250_000), byte_count(2_340_000_000)
+    ('820 bytes', '34 kB', '1.2 MB', '2.3 GB')
+    """
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if number >= size:
+            value = number / size
+            return f"{value:,.1f} {unit}" if value < 10 and unit != "kB" else f"{value:,.0f} {unit}"
+    return f"{number} bytes"

@@ -13,10 +13,8 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from pennyweight import __version__
-from pennyweight.api.pages.headlines import SideHeadline
-from pennyweight.render.format import unit_of
+from pennyweight.api.pages.headlines import written
 from pennyweight.render.page import environment, stylesheet
-from pennyweight.text.format import estimate, quantity
 from pennyweight.web.addresses import run_url, url
 
 HERE = Path(__file__).parent
@@ -32,17 +30,9 @@ def _templates() -> Environment:
     pages = environment(HERE / "templates")
     marks = {name: hashlib.sha256(held).hexdigest()[:12] for name, (held, _) in static().items()}
     pages.globals.update(version=__version__, marks=marks, run_url=run_url, url=url)
-    pages.filters.update(json=json.dumps, side_estimated=_estimated)
+    pages.filters.update(json=json.dumps, side_estimated=written)
     pages.globals["links"] = Markup(pages.get_template("links.html").render())  # noqa: S704
     return pages
-
-
-def _estimated(side: SideHeadline, metric: str | None) -> tuple[str, str]:
-    """Write the value and the interval of a side's headline."""
-    unit = unit_of(metric or "")
-    if side.value is None or side.low is None or side.high is None:
-        return quantity(side.value, unit), ""
-    return estimate(side.value, side.low, side.high, unit)
 
 
 @cache

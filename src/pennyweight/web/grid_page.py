@@ -8,18 +8,16 @@ from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 
-from pennyweight.api.pages.task_grid import GridChoice, grid_of, grid_page
+from pennyweight.api.pages.task_grid import GridChoice, grid_columns, grid_of, grid_page
 from pennyweight.errors import UsageError
-from pennyweight.render.page.board import BoardChoice
 from pennyweight.render.page.grid import (
-    GridSide,
     GridView,
     filter_tabs,
     grid_lines,
     order_tabs,
     rows_for,
 )
-from pennyweight.render.page.leaderboard import board_of, leaderboard
+from pennyweight.render.page.leaderboard import board_of
 from pennyweight.web.addresses import run_url
 from pennyweight.web.site import Shown, Site
 
@@ -37,7 +35,8 @@ def grid_view(
         return None
     choice, size = GridChoice.of(query), rows_for(len(grid["sides"]))
     rows = grid_page(site.store, run, grid, choice, size)
-    sides, columns = site.once(digest, ("grid", *grid["by"]), lambda: _columns(digest, grid))
+    place = ("grid", *grid["by"])
+    sides, columns = site.once(digest, place, lambda: grid_columns(digest, grid, _side_query))
     given = {name: query[name] for name in CHOICES if query.get(name)}
 
     def address(changed: Mapping[str, str]) -> str:
@@ -60,6 +59,7 @@ def grid_view(
         single=all(c is None or c.attempts <= 1 for row in rows for c in row.cells),
         api="/api" + address({"from": ""}),
         base=base,
+        alone=run_url(run, "grid"),
         earlier=address({"from": str(max(0, choice.start - size)) if choice.start > size else ""})
         if choice.start
         else "",
@@ -67,24 +67,12 @@ def grid_view(
     )
 
 
+def _side_query(group: Mapping[str, Any]) -> str:
+    return "&" + urlencode(group, errors="replace")
+
+
 def _quoted(task: str) -> str:
     return quote(task, safe="", errors="replace")
-
-
-def _columns(
-    digest: Mapping[str, Any], grid: Mapping[str, Any]
-) -> tuple[tuple[GridSide, ...], tuple[int, ...]]:
-    """Return the sides in the order of the leaderboard, with their places in a task's cells."""
-    name = " × ".join(grid["by"])
-    board = board_of(digest, name)
-    if board is None or list(board["by"]) != list(grid["by"]):
-        return (GridSide("", ""),), (0,)
-    view = leaderboard(digest, BoardChoice(by=name, every=True))
-    groups = {side["name"]: side["group"] for side in board["sides"]}
-    places = {side: place for place, side in enumerate(grid["sides"])}
-    order = [row.name for row in view.rows if row.name in places] if view else []
-    sides = tuple(GridSide(one, "&" + urlencode(groups[one], errors="replace")) for one in order)
-    return sides, tuple(places[one] for one in order)
 
 
 def grid(request: Request, site: Site) -> Shown:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import permutations
 from typing import Any
 
 from markupsafe import Markup
@@ -14,16 +13,18 @@ from starlette.responses import Response
 
 from pennyweight.api.lanes.collect import batches_out
 from pennyweight.api.pages import records as api_records
-from pennyweight.api.pages.run_list import StoredRun, policy_verdicts
+from pennyweight.api.pages.board_verdicts import board_verdicts
+from pennyweight.api.pages.run_list import StoredRun
 from pennyweight.api.pages.run_sides import digest_sides
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.render.charts.catalogue import charts
-from pennyweight.render.charts.svg import Link, alone
-from pennyweight.render.page.board import BoardChoice, BoardVerdict
+from pennyweight.render.charts.svg import alone
+from pennyweight.render.page.board import BoardChoice
 from pennyweight.render.page.conclusion import conclusion
 from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.render.page.reasoning_panel import reasoning_panel
+from pennyweight.render.page.what_failed import what_failed
 from pennyweight.render.plain import csv_table
 from pennyweight.render.repeats import repeat_words
 from pennyweight.render.runs import out_fact
@@ -33,7 +34,6 @@ from pennyweight.render.view import (
     narrowed_to,
     run_facts,
     side_rows,
-    when,
 )
 from pennyweight.web.addresses import run_url, url, whole_number
 from pennyweight.web.assets import rendered
@@ -48,7 +48,6 @@ MAX_INLINE_SIDES = 9
 FIRST_CHARTS = ("sides", "frontier")
 """With many sides, the other charts are on the page of all metrics."""
 MAX_PAIRS = 120
-MAX_WEAKEST = 6
 CHOICES = ("by", "sort", "order", "baseline", "find", "all")
 """What an address says about the leaderboard."""
 
@@ -119,7 +118,7 @@ def _board(
     pairs = None
     if board and choice.baseline:
         pairs = site.pairs.to(run, stamp, digest["headline"], board, choice.baseline)
-    verdicts = _verdicts(site, found, board) if board else {}
+    verdicts = board_verdicts(site.store, found, board, _gates_of(run)) if board else {}
 
     def draw() -> Markup:
         link = chart_links([run], digest_sides(run, digest))
@@ -139,25 +138,8 @@ def _board(
     return site.once(digest, ("board", choice, *given.items(), repr(verdicts)), draw)
 
 
-def _verdicts(
-    site: Site, run: StoredRun, board: Mapping[str, Any]
-) -> dict[str, list[BoardVerdict]]:
-    """Return the stored verdicts of policies by the name of the side."""
-    same = {n: values[0] for n, values in run.sides.items() if len(values) == 1}
-    names: dict[str, str] = {}
-    for side in board["sides"]:
-        own = {n: str(v) for n, v in side["group"].items()}
-        for chosen in (own, {**same, **own}):
-            names |= {", ".join(order): side["name"] for order in permutations(chosen.values())}
-    found: dict[str, list[BoardVerdict]] = {}
-    for one in policy_verdicts(site.store, run.id):
-        if one.side in names:
-            group = next(s["group"] for s in board["sides"] if s["name"] == names[one.side])
-            where = {n: v for n, v in group.items() if n in {"subject", "tier"}}
-            href = url("/gates", run=run.id, **where)
-            made = BoardVerdict(one.policy, one.verdict, one.current, when(one.at), href)
-            found.setdefault(names[one.side], []).append(made)
-    return found
+def _gates_of(run: str) -> Callable[[Mapping[str, str]], str]:
+    return lambda side: url("/gates", run=run, **side)
 
 
 def _drawn(digest: dict[str, Any], run: str) -> Markup:
@@ -171,15 +153,7 @@ def _drawn(digest: dict[str, Any], run: str) -> Markup:
         "inline": inline,
         "digest": digest,
         "failed": link({"status": "error"}),
-        "wrong": _wrong(digest, link),
-        "errors": [
-            {
-                **one,
-                "error": one["error"] or "no message",
-                "href": link({"status": "error", "q": (one["error"] or "")[:200]}),
-            }
-            for one in digest["failures"]
-        ],
+        "weak": what_failed(digest, link),
         "charts": [c for c in others if inline or c.name in FIRST_CHARTS],
         "reasoning": panel,
         "families": families(digest["whole"]),
@@ -187,25 +161,6 @@ def _drawn(digest: dict[str, Any], run: str) -> Markup:
         "repeats": repeat_words(digest),
     }
     return rendered("digest.html", values)
-
-
-def _wrong(digest: Mapping[str, Any], link: Link) -> list[dict[str, Any]]:
-    """Return the categories in which most records are wrong or did not pass."""
-    found = digest["charts"]["categories"]
-    if found is None or found["metric"] not in {"accuracy", "pass_rate"}:
-        return []
-    flag = "correct" if found["metric"] == "accuracy" else "passed"
-    rows = [
-        {
-            "name": row["name"],
-            "failed": round(row["n"] * (1 - row["value"])),
-            "n": row["n"],
-            "share": 1 - row["value"],
-            "href": link({"category": row["name"], flag: "no"}),
-        }
-        for row in found["rows"]
-    ]
-    return sorted((r for r in rows if r["failed"]), key=lambda r: -r["failed"])[:MAX_WEAKEST]
 
 
 def metrics(request: Request, site: Site) -> Shown:

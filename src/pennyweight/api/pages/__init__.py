@@ -2,6 +2,7 @@
 
 Tested elsewhere:
     attempt_matrix.py: tests/web/test_task_view.py
+    board_verdicts.py: tests/web/test_gates.py
     boards.py: tests/render/page/test_leaderboard.py
     measured_records.py: tests/api/pages/test_digest.py
     record_table.py: tests/web/test_review.py

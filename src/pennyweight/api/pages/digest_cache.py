@@ -165,6 +165,18 @@ class DigestCache:
         self.ask(run)
         return CachedDigest(found, current=False)
 
+    def now(self, run: StoredRun) -> CachedDigest:
+        """Return the digest of a run as it is now, however long computing it takes."""
+        state = cache.state(self.store, run.id)
+        found = self._stored(run.id, state.digest_stamp) if state else None
+        if found is None or state is None or state.digest_stamp != state.stamp:
+            self._make(run)
+            state = cache.state(self.store, run.id)
+            found = self._stored(run.id, state.digest_stamp) if state else None
+        with self._lock:
+            problem = self._problems.get((run.id, state.stamp), "") if state else ""
+        return CachedDigest(found, current=True, problem=problem)
+
     def _is_next(self, run: str) -> bool:
         """Whether a run is the one that is being computed in the background."""
         with self._lock:

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pennyweight.define import metric_named
+from pennyweight.render.format import unit_of
+from pennyweight.text.format import estimate, quantity
 
 MAX_SIDES = 60
 
@@ -49,6 +51,14 @@ def _number(value: Any) -> float | None:
 
 def _written(value: Any) -> str | None:
     return None if value is None else str(value)
+
+
+def written(side: SideHeadline, metric: str | None) -> tuple[str, str]:
+    """Write the value and the interval of a side's headline."""
+    unit = unit_of(metric or "")
+    if side.value is None or side.low is None or side.high is None:
+        return quantity(side.value, unit), ""
+    return estimate(side.value, side.low, side.high, unit)
 
 
 def pack(sides: list[SideHeadline]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,9 @@ from typing import Any
 import polars as pl
 
 from pennyweight.render.page import visible
-from pennyweight.render.page.leaderboard import board_of
+from pennyweight.render.page.board import BoardChoice
+from pennyweight.render.page.grid import GridSide
+from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.scoring.chart_data import has
 from pennyweight.scoring.digest import MEASURES, GridDigest, RecordsDigest
 from pennyweight.store.store import Store
@@ -144,6 +146,25 @@ def grid_of(digest: Mapping[str, Any], by: Sequence[str] = ()) -> Mapping[str, A
     """Return the grid by these columns, or the first of a digest; None if there is none."""
     grids = digest.get("grids") or ()
     return next((one for one in grids if one["by"] == list(by)), next(iter(grids), None))
+
+
+def grid_columns(
+    digest: Mapping[str, Any], grid: Mapping[str, Any], query: Callable[[Mapping[str, Any]], str]
+) -> tuple[tuple[GridSide, ...], tuple[int, ...]]:
+    """Return the sides in the order of the leaderboard, with their places in a task's cells.
+
+    `query` selects the attempts of a side in an address.
+    """
+    name = " × ".join(grid["by"])
+    board = board_of(digest, name)
+    if board is None or list(board["by"]) != list(grid["by"]):
+        return (GridSide("", ""),), (0,)
+    view = leaderboard(digest, BoardChoice(by=name, every=True))
+    groups = {side["name"]: side["group"] for side in board["sides"]}
+    places = {side: place for place, side in enumerate(grid["sides"])}
+    order = [row.name for row in view.rows if row.name in places] if view else []
+    sides = tuple(GridSide(one, query(groups[one])) for one in order)
+    return sides, tuple(places[one] for one in order)
 
 
 def grid_page(

@@ -4,6 +4,7 @@ Tested elsewhere:
     board.py: tests/render/page/test_leaderboard.py
     people.py: tests/stored_runs/test_review_queue.py
     record_rows.py: tests/web/test_record_rows.py
+    what_failed.py: tests/web/test_run_page.py
 """
 
 from __future__ import annotations

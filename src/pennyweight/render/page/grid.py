@@ -71,6 +71,8 @@ class GridView:
     base: str
     earlier: str
     later: str
+    alone: str = ""
+    """The page of the grid alone."""
 
 
 def rows_for(sides: int) -> int:
@@ -102,7 +104,7 @@ def grid_lines(
     """Write the rows of a grid; each cell leads to the replies."""
     made = []
     for row in rows:
-        at = escape(base + quote(row.task))
+        at = escape(base + quote(row.task))  # empty where there are no replies to read
         cells = []
         for side, place in zip(sides, columns, strict=True):
             cell = row.cells[place]
@@ -110,7 +112,8 @@ def grid_lines(
                 cells.append('<td class="gn">·</td>')
                 continue
             kind, text = cell_words(cell.value, cell.attempts, cell.errors)
-            cells.append(f'<td class="{kind}"><a href="{at}{escape(side.query)}">{text}</a></td>')
+            shown = f'<a href="{at}{escape(side.query)}">{text}</a>' if at else text
+            cells.append(f'<td class="{kind}">{shown}</td>')
         category = one_line(row.category or "", 40)
         made.append(GridLine(row.task, category, base + quote(row.task), Markup("".join(cells))))  # noqa: S704
     return tuple(made)

@@ -1,0 +1,79 @@
+"""What failed most often: categories and errors, each with a link to exactly those records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pennyweight.render.charts.svg import Link
+
+MAX_ROWS = 6
+MAX_SEARCHED = 200
+"""Characters of an error by which its records are found."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow:
+    """Something that failed: how often, of how many, and the records."""
+
+    name: str
+    failed: int
+    of: int | None
+    href: str | None
+
+    @property
+    def share(self) -> float | None:
+        """The share that failed."""
+        return self.failed / self.of if self.of else None
+
+
+@dataclass(frozen=True, slots=True)
+class FailureTable:
+    """One kind of failures, the most frequent first."""
+
+    title: str
+    name: str
+    """What a row is."""
+    rows: tuple[FailureRow, ...]
+
+
+def what_failed(digest: Mapping[str, Any], link: Link) -> tuple[FailureTable, ...]:
+    """Return the tables of what failed most; those with nothing to say are left out."""
+    tables = (_categories(digest, link), _errors(digest, link))
+    return tuple(table for table in tables if table.rows)
+
+
+def _categories(digest: Mapping[str, Any], link: Link) -> FailureTable:
+    title = "Categories with the most failures"
+    found = digest["charts"]["categories"]
+    if found is None or found["metric"] not in {"accuracy", "pass_rate"}:
+        return FailureTable(title, "category", ())
+    flag = "correct" if found["metric"] == "accuracy" else "passed"
+    rows = [
+        FailureRow(
+            row["name"],
+            round(row["n"] * (1 - row["value"])),
+            row["n"],
+            link({"category": row["name"], flag: "no"}),
+        )
+        for row in found["rows"]
+    ]
+    return FailureTable(title, "category", _most(rows))
+
+
+def _errors(digest: Mapping[str, Any], link: Link) -> FailureTable:
+    rows = [
+        FailureRow(
+            one["error"] or "no message",
+            one["n"],
+            None,
+            link({"status": "error", "q": (one["error"] or "")[:MAX_SEARCHED]}),
+        )
+        for one in digest["failures"]
+    ]
+    return FailureTable("Most frequent errors", "error", _most(rows) if len(rows) > 1 else ())
+
+
+def _most(rows: list[FailureRow]) -> tuple[FailureRow, ...]:
+    return tuple(sorted((r for r in rows if r.failed), key=lambda r: -r.failed)[:MAX_ROWS])

@@ -1,0 +1,57 @@
+"""`pennyweight report --site` and `--transcripts`: what they say, ask and refuse."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cli.command import pennyweight, refused
+from pennyweight.cli import report
+from pennyweight.store.store import Store
+from store.samples import RUN, record, run
+
+
+@pytest.fixture
+def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PENNYWEIGHT_STORE", raising=False)
+    store = Store()
+    store.add_run(run(status="done"))
+    store.write([record(t, input="?", response="4", target="4") for t in "abc"], [])
+    store.close()
+    return tmp_path
+
+
+def test_the_size_is_said_first_and_the_page_to_open_last(at: Path) -> None:
+    said = pennyweight("report", "--site", "pub").err.splitlines()
+    assert said[0].startswith("The site has about 1")
+    assert said[-1].endswith("Open pub/index.html.")
+    assert "\r" not in "".join(said)  # nobody watches
+    assert (at / "pub" / "runs" / RUN / "index.html").exists()
+    assert not (at / "report.html").exists()
+
+
+@pytest.mark.usefixtures("at")
+def test_options_of_a_report_are_refused() -> None:
+    assert "--by, --policy" in refused("report", "--site", "pub", "--by", "x", "--policy", "y")
+    assert "--output" in refused("report", "--site", "pub", "-o", "x.html")
+    assert "no such file" in refused("report", "--site", "pub", "nothing")
+    assert not Path("pub").exists()
+
+
+def test_a_large_site_is_confirmed(at: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "LARGE_FILES", 5)
+    declined = CliRunner().invoke(report.command, ["--site", "pub"], input="n\n")
+    assert "--no-records leaves out the pages of records" in declined.output
+    assert declined.exit_code == 1
+    unanswered = CliRunner().invoke(report.command, ["--site", "pub"], input="")
+    assert "--yes writes all of it" in str(unanswered.exception)
+    assert not (at / "pub").exists()
+    assert pennyweight("report", "--site", "pub", "--yes").code == 0
+    assert (at / "pub" / "index.html").exists()
+
+
+def test_transcripts_stand_beside_the_report(at: Path) -> None:
+    said = pennyweight("report", "--transcripts", "-o", "r.html").err
+    assert "Open r-records/index.html." in said
+    assert f'href="r-records/runs/{RUN}/index.html"' in (at / "r.html").read_text()
