@@ -19,6 +19,7 @@ def guarded(tmp_path_factory):
     )
     env = {"PENNYWEIGHT_TOKEN": TOKEN, "PENNYWEIGHT_READ_TOKEN": READ}
     with serving(folder, env=env) as server:
+        server.folder = folder
         yield server, run
 
 
@@ -65,11 +66,35 @@ def test_a_verdict_is_kept_for_each_side_and_the_worst_is_shown(guarded):
     assert (told["verdict"], told["side"], told["policy"]) == ("fail", "T0", "release")
     assert "worst of 2" in server.get("/", headers=bearer(READ))[2]
     page = server.get(f"/gates?run={run}", headers=bearer(READ))[2]
-    assert "Saved verdicts:<ul><li>" in page
+    assert "Saved verdicts</h2>" in page
+    shown = server.get(f"/runs/{run}", headers=bearer(READ))[2]
+    for told in (page, shown):  # with the policy, the day and a link
+        rows = re.findall(r'<a href="(/gates\?[^"]*)">release</a>.*?</tr>', told)
+        assert {row.rpartition("=")[2] for row in rows} == {"T0", "T2"}
+        assert re.search(r"<td>20\d\d-\d\d-\d\d \d\d:\d\d UTC</td>", told)
     wrong = {"policy": "none"}
     body = json.dumps(wrong).encode()
     path = f"/api/runs/{run}/verdict"
     assert server.get(path, method="POST", body=body, headers=bearer(TOKEN))[0] == 400
+
+
+def test_all_sides_are_decided_together_as_the_command_does(guarded):
+    server, run = guarded
+    page = server.get(f"/gates?run={run}&policy={policy(server)}", headers=bearer(READ))[2]
+    grid = re.search(r'<table class="gates">(.*?)</table>', page, re.DOTALL)[1]
+    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", grid, re.DOTALL)
+    shown = {
+        re.search(r"<bdi>(.*?)</bdi>", r)[1]: re.search(r'tag \w+">(\w+)<', r)[1] for r in rows
+    }
+    told = command("gate", run, "--policy", "policy.yaml", "--each", "tier", "--format", "json",
+                   folder=server.folder, check=False)  # fmt: skip
+    words = {"pass": "Passed", "fail": "Failed", "inconclusive": "Inconclusive"}
+    sides = json.loads(told.stdout)["sides"]
+    assert shown == {side["name"]: words[side["verdict"]] for side in sides}
+    assert len(shown) == 3
+    status, saved = keep(server, run)
+    assert status == 201
+    assert {v["side"] for v in saved["verdicts"]} == {"T0", "T1", "T2"}
 
 
 @pytest.fixture(scope="module")

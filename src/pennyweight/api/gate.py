@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 MAX_SHOWN_ATTEMPTS = 200_000
 """Larger runs are decided in the terminal, not on the page."""
+MAX_SHOWN_READS = 1_000_000
+"""Records that a page reads to decide on all sides: each of them reads the run."""
 SAVED, RUN = "kept", "run"
 """Kinds of baselines, as a choice names them: a saved baseline, or a run."""
 
@@ -215,15 +218,15 @@ def baseline_choices(runs: Sequence[StoredRun], run: StoredRun | None) -> dict[s
     return saved | {f"{RUN}:{other.id}": f"{other.suite} · {other.id}" for other in others}
 
 
-def first_side(run: StoredRun) -> dict[str, str]:
-    """Return the first subject and tier of a run that has several: a policy decides on one."""
-    return {name: values[0] for name, values in run.sides.items() if len(values) > 1}
+def several_columns(run: StoredRun) -> list[str]:
+    """Return what tells the sides of a run apart: subject, tier, both, or nothing."""
+    return [name for name, values in run.sides.items() if len(values) > 1]
 
 
 def gate_run(
     store: Store, run: StoredRun, policy: Path, *, where: Mapping[str, str], baseline: str = ""
 ) -> Verdict:
-    """Decide a policy on a side of a run that is not too large for a page.
+    """Decide a policy on a run that is not too large for a page, on every side that `where` leaves.
 
     `baseline` is one of `baseline_choices`; a policy that compares requires it.
     """
@@ -236,7 +239,14 @@ def gate_run(
     if loaded.paired and not baseline:
         raise UsageError("This policy compares with a baseline. Choose one, then decide.")
     before = _chosen_baseline(store, baseline) if loaded.paired else None
-    return gate(RunSource(run, store), loaded, baseline=before, where=where)
+    columns = [n for n in several_columns(run) if n not in where]
+    many = prod(len(run.sides[name]) for name in columns)
+    if columns and run.attempts * many > MAX_SHOWN_READS:
+        raise UsageError(
+            "This run has too many records to decide on all its sides here. Choose one, or use the "
+            f"terminal: pennyweight gate {run.id} --policy {policy} --each {','.join(columns)}"
+        )
+    return gate(RunSource(run, store), loaded, baseline=before, where=where, each=columns)
 
 
 def _chosen_baseline(store: Store, choice: str) -> Baseline | RunSource:

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from pennyweight.gates.invariants import ATTEMPTS
 from pennyweight.gates.threshold import FRACTIONS, SHOWN, unit_of
 from pennyweight.gates.verdict import Decision, Verdict
+from pennyweight.render.charts.scales import around
 from pennyweight.render.plain import (
     json_text,
     markdown_code,
@@ -369,14 +370,12 @@ def _row(gate: Decision) -> dict[str, Any]:
 
 
 def _scale(gate: Decision) -> dict[str, Any] | None:
-    """Place a gate's value, its interval and its threshold on a line."""
+    """Place a gate's value, its interval and its threshold on a line that shows their part."""
     given = [gate.value, gate.low, gate.high, gate.threshold]
     known = [v for v in given if isinstance(v, int | float) and math.isfinite(v)]
     if gate.value is None or gate.threshold is None or len(known) < 2:
         return None
-    first, last = (
-        (0.0, 1.0) if gate.kind in FRACTIONS else (min(0.0, *known), max(known) * 1.15 or 1.0)
-    )
+    first, last = around(known, share=gate.kind in FRACTIONS)
     first, last = min([first, *known]), max([last, *known])
     span = (last - first) or 1.0
 

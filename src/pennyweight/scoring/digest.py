@@ -15,7 +15,7 @@ from pennyweight.scoring.chart_types import ChartData
 from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 
-VERSION = 11
+VERSION = 12
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The first of these metrics that has a value is the headline of a run."""
@@ -117,6 +117,15 @@ class ErrorCount(TypedDict):
 
     error: str | None
     n: int
+
+
+class FailingPart(TypedDict):
+    """A check or an item of the rubric: how many records failed it, of those that it decided."""
+
+    kind: str
+    name: str
+    failed: int
+    of: int
 
 
 class TellingRecord(TypedDict, total=False):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +15,13 @@ ORDER = INDEX_ORDER[1:]
 """The columns by which the records of a run are ordered: pages follow the index."""
 TEXT_FILTERS = ("status", "subject", "tier", "category", "capability", "task_id", "answer")
 """Columns of the measures that a filter can compare with a text."""
-OWN_FILTERS = ("error_kind",)
+OWN_FILTERS = ("error_kind", "error")
 """The same, for columns that only the records have."""
+FAILED = "failed"
+"""Selects records by a check or an item of the rubric that they failed: `check:NAME`."""
+ERROR_CHARACTERS = 600
+"""How much of an error is compared."""
+_BETWEEN = "\x1f"
 SEARCHED = ("task_id", "input", "response", "reasoning", "error")
 """The columns in which a text is searched. A text that starts with `*` may be inside of words."""
 PEOPLE = ("right", "wrong", "unsure", "any", "none", "differs")
@@ -51,7 +56,7 @@ class Filter:
     @property
     def measured(self) -> bool:
         """Whether the filter reads measures."""
-        read = self.flags or self.ranges or self.among or "answer" in self.same
+        read = self.flags or self.ranges or self.among or self.same.keys() & {"answer", FAILED}
         return bool(read) or self.person == "differs"
 
 
@@ -78,9 +83,8 @@ def conditions(
     if wanted.person:
         where += _people(wanted.person, outer)
     for index, (name, value) in enumerate(wanted.same.items()):
-        table = "r" if name in OWN_FILTERS else outer
-        where.append(f"{table}.{known_name(name, (*TEXT_FILTERS, *OWN_FILTERS))} = :s{index}")
-        parts[f"s{index}"] = value
+        parts[f"s{index}"] = failed_mark([value]) if name == FAILED else value
+        where.append(_same(name, f":s{index}", outer, lite=lite))
     where += _flags(wanted.flags, lite=lite)
     where += [_among(name, texts, parts) for name, texts in wanted.among.items()]
     for index, (name, (low, high)) in enumerate(wanted.ranges.items()):
@@ -101,6 +105,21 @@ def conditions(
         where.append(f"({', '.join(f'{outer}.{n}' for n in ORDER)}) IN ({keys})")
         parts |= looked_up
     return where, parts
+
+
+def _same(name: str, value: str, outer: str, *, lite: bool) -> str:
+    if name == FAILED:
+        return f"{'instr' if lite else 'strpos'}(m.{FAILED}, {value}) > 0"
+    if name == "error":
+        return f"substr(r.error, 1, {ERROR_CHARACTERS:d}) = {value}"
+    table = "r" if name in OWN_FILTERS else outer
+    return f"{table}.{known_name(name, (*TEXT_FILTERS, *OWN_FILTERS))} = {value}"
+
+
+def failed_mark(names: Iterable[str]) -> str:
+    """Write what a record failed, so that each name can be found exactly."""
+    plain = (name.replace(_BETWEEN, " ").replace("\0", "") for name in names)
+    return f"{_BETWEEN}{_BETWEEN.join(plain)}{_BETWEEN}"
 
 
 def _flags(flags: Mapping[str, bool | None], *, lite: bool) -> list[str]:

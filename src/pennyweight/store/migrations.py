@@ -107,6 +107,7 @@ STEPS: tuple[tuple[Step, ...], ...] = (
         _add_columns(tables.ASIDE, "lane"),
     ),
     (_create(tables.TURN),),
+    (_add_columns(tables.MEASURED, "failed"),),
 )
 """Step n upgrades a store from version n to n + 1. A released step never changes."""
 

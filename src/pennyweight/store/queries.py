@@ -11,6 +11,7 @@ from sqlalchemy import Select, and_, func, select
 
 from pennyweight.record import KEY, PERSON, AttemptKey
 from pennyweight.store.cells import check_column, checked
+from pennyweight.store.filters import FAILED as FAILED  # noqa: PLC0414
 from pennyweight.store.filters import FLAGS as FLAGS  # noqa: PLC0414 - those who query use them
 from pennyweight.store.filters import LIST_FILTERS as LIST_FILTERS  # noqa: PLC0414
 from pennyweight.store.filters import ON, SAID, conditions, is_sqlite, joined_tables, value_sql
@@ -276,6 +277,14 @@ def verdicts(store: Store, key: AttemptKey) -> list[BehaviourVerdict]:
     """Read the verdicts about a record's behaviours."""
     query = select(VERDICT).where(*_at(VERDICT, key))
     return [BehaviourVerdict.of(row) for row in _rows(store, query)]
+
+
+def error_kinds(store: Store, run: str) -> dict[str, int]:
+    """Count the errors of a run by their kind; those without a kind are left out."""
+    c = RECORD.c
+    query = select(c.error_kind, func.count().label("n")).where(c.run == run, c.status == "error")
+    query = query.where(c.error_kind.is_not(None)).group_by(c.error_kind)
+    return {str(row["error_kind"]): int(row["n"]) for row in _rows(store, query)}
 
 
 def total(store: Store, run: str) -> int:

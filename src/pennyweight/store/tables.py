@@ -183,10 +183,11 @@ MEASURED = Table(
     *_optional(Double, "latency_ms", "cost_usd", "duration_seconds", "impl_rate", "scenario_score"),
     Column("violations", BigInteger),
     Column("composite_score", Double),
+    Column("failed", Text),
     PrimaryKeyConstraint(*INDEX_ORDER),
     sqlite_with_rowid=False,
 )
-"""The measures of records, cached for filters."""
+"""The measures of records, cached for filters; `failed` names checks and items of the rubric."""
 
 DIGEST = Table(
     "pennyweight_digest",

@@ -36,16 +36,16 @@ class Panel:
     """The cost of judging each attempt, by all judges ever asked."""
 
     @classmethod
-    def of(cls, run: StoredRun, store: Store) -> Panel | None:
-        """Return the panel of a run; None if it has no judges."""
+    def of(cls, run: StoredRun, store: Store, *, items: bool = False) -> Panel | None:
+        """Return the panel of a run, with the `items` of its judgments; None without judges."""
         rules = run.settings.get("judge")
         if not rules:
             return None
         counts = pl.col("judge").is_in([*rules["judges"], *rules["more"]])
         counts &= pl.col("fingerprint").str.starts_with(rules["mark"])
-        return cls(
-            rules, store.judgments(run.id, _READ).filter(counts), judging_costs(store, run.id)
-        )
+        read = {*_READ, "items"} if items else _READ
+        judgments = store.judgments(run.id, read).filter(counts)
+        return cls(rules, judgments, judging_costs(store, run.id))
 
     def join(self, records: pl.DataFrame) -> pl.DataFrame:
         """Add the consensus to records; without a valid judgment, the list of scores is empty."""

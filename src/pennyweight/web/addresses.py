@@ -102,7 +102,7 @@ def first_number(
 
 def read_filter(query: Mapping[str, str]) -> queries.Filter:
     """Read a filter; a value that makes no sense is an error."""
-    texts = (*queries.TEXT_FILTERS, *queries.OWN_FILTERS)
+    texts = (*queries.TEXT_FILTERS, *queries.OWN_FILTERS, queries.FAILED)
     same = {n: query[n] for n in texts if query.get(n)}
     person = query.get("person", "")
     if person and person not in queries.PEOPLE:

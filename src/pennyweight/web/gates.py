@@ -10,16 +10,18 @@ from typing import Any
 
 from starlette.requests import Request
 
-from pennyweight.api.gate import baseline_choices, first_side, gate_run, keep
+from pennyweight.api.gate import baseline_choices, gate_run, keep
 from pennyweight.api.pages.run_list import StoredRun, policy_verdicts
 from pennyweight.api.suites import policy_files
 from pennyweight.errors import PennyweightError, UsageError
+from pennyweight.render.page.gate_grid import gate_grid
 from pennyweight.render.verdict import verdict_view
-from pennyweight.web.addresses import run_url
+from pennyweight.web.addresses import run_url, url
 from pennyweight.web.site import Site
 
 MAX_CHOICES = 200
 """Runs to choose from."""
+MAX_SAVED = 60
 NO_POLICY = "There is no such policy in the folders of this server."
 
 
@@ -40,14 +42,12 @@ def values(request: Request, site: Site) -> dict[str, Any]:
         "where": where,
         "verdict": None,
         "problem": "",
-        "saved": policy_verdicts(site.store, run.id) if run else (),
+        "saved": saved_verdicts(site, run)[:MAX_SAVED] if run else [],
     }
     if run is None or not policy:
         return page
     if policy not in policies:
         return {**page, "problem": NO_POLICY}
-    if not where:
-        where |= first_side(run)
     path = policies[policy].path
     try:
         verdict = gate_run(site.store, run, path, where=where, baseline=baseline)
@@ -58,7 +58,35 @@ def values(request: Request, site: Site) -> dict[str, Any]:
         recorded = task in verdict.evidence.tasks
         return run_url(run.id, "records", task_id=task, **where) if recorded else ""
 
-    return {**page, **verdict_view(verdict), "link": link}
+    def side_href(side: Mapping[str, str]) -> str:
+        return url("/gates", run=run.id, policy=policy, baseline=baseline, **where, **side)
+
+    return {
+        **page,
+        **verdict_view(verdict),
+        "link": link,
+        "grid": gate_grid(verdict, side_href) if verdict.sides else None,
+    }
+
+
+def saved_verdicts(site: Site, run: StoredRun) -> list[dict[str, Any]]:
+    """Return the stored verdicts on a run, each with where its side is decided again."""
+    names = ("policy", "side", "verdict", "current", "at")
+    return [
+        {n: getattr(one, n) for n in names}
+        | {"href": url("/gates", run=run.id, **_where(run, one.side))}
+        for one in policy_verdicts(site.store, run.id)
+    ]
+
+
+def _where(run: StoredRun, side: str) -> dict[str, str]:
+    """Return the subject and the tier that a stored verdict is about."""
+    named = side.split(", ")
+    return {
+        name: next(v for v in values if v in named)
+        for name, values in run.sides.items()
+        if len(values) > 1 and any(v in named for v in values)
+    }
 
 
 def save(

@@ -51,6 +51,7 @@ MORE = ("capability", "response", "step_count", "self_correcting", "prompt_token
 FILTERS = (
     *queries.TEXT_FILTERS,
     *queries.OWN_FILTERS,
+    queries.FAILED,
     *queries.FLAGS,
     "q",
     "person",
@@ -170,6 +171,7 @@ def _form(form: FilterForm) -> tuple[Markup, Markup]:
         "ranges": queries.RANGES,
         "used_ranges": [*used, *unused[:1]],
         "answers": listed_texts(given["answer_in"]),
+        "without": lambda name: {n: v for n, v in given.items() if v and n != name} | chosen,
         "rest": {n: v for n, v in given.items() if v and n != "answer_in"} | chosen,
         "sorts": queries.SORTS,
         "people": queries.PEOPLE,

@@ -38,6 +38,7 @@ from pennyweight.render.view import (
 from pennyweight.web.addresses import run_url, url, whole_number
 from pennyweight.web.assets import rendered
 from pennyweight.web.comparison import chart_links
+from pennyweight.web.gates import MAX_SAVED, saved_verdicts
 from pennyweight.web.grid_page import grid_view
 from pennyweight.web.site import Shown, Site
 
@@ -77,6 +78,7 @@ def run(request: Request, site: Site) -> Shown:
         "out": out_fact(batches_out(site.store, found.id), "table") if status == "waiting" else "",
         "state": state,
         "remarks": remarks,
+        "saved": saved_verdicts(site, found)[:MAX_SAVED],
         "tags": next((r.tags for r in remarks if r.tags is not None), ()),
         "digest": digest,
     }

@@ -18,13 +18,14 @@ from typing import Any
 import polars as pl
 
 from pennyweight.api.pages.digest import digest
+from pennyweight.api.pages.failing_parts import FailingParts
 from pennyweight.api.pages.headlines import pack, side_headlines
 from pennyweight.api.pages.task_grid import save_grids
 from pennyweight.api.score import named_scorers
 from pennyweight.catalogue import declare_scores, own_mark
 from pennyweight.errors import PennyweightError, StoreError
 from pennyweight.schema.typed_values import fits
-from pennyweight.scoring.digest import VERSION, GridDigest, RecordsDigest
+from pennyweight.scoring.digest import VERSION, FailingPart, GridDigest, RecordsDigest
 from pennyweight.store import cache, queries, search_index
 from pennyweight.store.cache import RunState
 from pennyweight.store.store import Spending, Store, StoredRun
@@ -60,6 +61,8 @@ class StoredDigest(RecordsDigest):
     """A hash of the user's metrics in it; empty without any."""
     categories: list[str]
     grids: list[GridDigest]
+    failing: list[FailingPart]
+    error_kinds: dict[str, int]
     statuses: dict[str, int]
     spent: Spending
     seconds: float
@@ -73,19 +76,22 @@ def compute(
     names = [c.name for c in MEASURED.c if c.name != "run"]
 
     grids: list[GridDigest] = []
+    parts = FailingParts(run, store)
 
     def take(frame: pl.LazyFrame, made: RecordsDigest) -> None:
         columns = set(frame.collect_schema().names())
-        chosen = frame.select(n for n in names if n in columns)
+        chosen = frame.select(n for n in (*names, "checks") if n in columns)
         done = 0
         for batch in chosen.collect_batches(chunk_size=cache.POSTGRES_BATCH, maintain_order=True):
+            batch = parts.add(batch)  # noqa: PLW2901
             cache.save_measured(store, run.id, batch.columns, batch.rows())
             done += batch.height
             tell("keep", done)
         grids.extend(save_grids(store, run.id, frame, made))
 
     found: dict[str, Any] = {**digest([RunSource(run, store)], take=take, progress=tell)}
-    found["grids"] = grids
+    found["grids"], found["failing"] = grids, parts.counted()
+    found["error_kinds"] = queries.error_kinds(store, run.id)
     cache.analyze(store)
     found["own"] = own_mark()
     found["categories"] = queries.distinct(store, run.id, "category")

@@ -92,7 +92,7 @@ def measured_records(
     progress: Callable[[int], None],
 ) -> Iterator[tuple[MeasuredRecords, pl.LazyFrame]]:
     """Measure everything once, with each measured record in a temporary file."""
-    also = (*SIDE_COLUMNS, *TASK_COLUMNS, "correct", *MEASURED)
+    also = (*SIDE_COLUMNS, *TASK_COLUMNS, "correct", "checks", *MEASURED)
     request = ScoreRequest(confidence=confidence, progress=progress, where=where)
     work = Scoring.of(sources, request, by, everything=True, also=also)
     with tempfile.TemporaryDirectory(prefix="pennyweight-digest-") as folder:

@@ -2,9 +2,10 @@
 
 Tested elsewhere:
     board.py: tests/render/page/test_leaderboard.py
+    gate_grid.py: tests/web/test_gates.py
     people.py: tests/stored_runs/test_review_queue.py
     record_rows.py: tests/web/test_record_rows.py
-    what_failed.py: tests/web/test_run_page.py
+    what_failed.py: tests/api/pages/test_failing_parts.py
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What failed most often: categories and errors, each with a link to exactly those records."""
+"""What failed most often: checks, items of the rubric, categories and errors.
+
+Each leads to exactly the records that are counted.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,7 @@ from typing import Any
 from pennyweight.render.charts.svg import Link
 
 MAX_ROWS = 6
-MAX_SEARCHED = 200
-"""Characters of an error by which its records are found."""
+PARTS = {"check": "Checks that fail most", "rubric": "Items of the rubric that fail most"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,31 @@ class FailureTable:
 
 def what_failed(digest: Mapping[str, Any], link: Link) -> tuple[FailureTable, ...]:
     """Return the tables of what failed most; those with nothing to say are left out."""
-    tables = (_categories(digest, link), _errors(digest, link))
+    tables = (
+        *(_parts(digest, kind, link) for kind in PARTS),
+        _categories(digest, link),
+        _kinds(digest, link),
+        _errors(digest, link),
+    )
     return tuple(table for table in tables if table.rows)
+
+
+def _parts(digest: Mapping[str, Any], kind: str, link: Link) -> FailureTable:
+    rows = [
+        FailureRow(one["name"], one["failed"], one["of"], link({"failed": f"{kind}:{one['name']}"}))
+        for one in digest.get("failing", ())
+        if one["kind"] == kind
+    ]
+    return FailureTable(PARTS[kind], "check" if kind == "check" else "item", _most(rows))
+
+
+def _kinds(digest: Mapping[str, Any], link: Link) -> FailureTable:
+    found = digest.get("error_kinds", {})
+    rows = [
+        FailureRow(kind, number, None, link({"status": "error", "error_kind": kind}))
+        for kind, number in found.items()
+    ]
+    return FailureTable("Kinds of errors", "kind", _most(rows) if len(rows) > 1 else ())
 
 
 def _categories(digest: Mapping[str, Any], link: Link) -> FailureTable:
@@ -68,7 +93,7 @@ def _errors(digest: Mapping[str, Any], link: Link) -> FailureTable:
             one["error"] or "no message",
             one["n"],
             None,
-            link({"status": "error", "q": (one["error"] or "")[:MAX_SEARCHED]}),
+            link({"status": "error", "error": one["error"]}) if one["error"] else None,
         )
         for one in digest["failures"]
     ]
