@@ -29,9 +29,17 @@ def command(*arguments, folder, env=None, check=True):
     )
 
 
-def replayed(folder):
-    """Fill the store of a folder by a run of the sums from their recording; gives the run's id."""
+def replayed(folder, question=""):
+    """Fill the store of a folder by a run of the sums from their recording; gives the run's id.
+
+    A question is asked of people about each reply.
+    """
     shutil.copytree(SUMS, folder / "sums")
+    if question:
+        path = folder / "sums" / "tasks.jsonl"
+        tasks = map(json.loads, path.read_text("utf-8").splitlines())
+        asked = ({**task, "checks": [{"human": question}]} for task in tasks)
+        path.write_text("".join(json.dumps(task) + "\n" for task in asked), "utf-8")
     suite = folder / "sums" / "suite.yaml"
     text = suite.read_text()
     tape = "replay:sums/tape.jsonl#local/smollm2-135m"

@@ -15,20 +15,17 @@ CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,"
     "response_schema_conformance"
 )
-NEVER = {
-    "POST /api/runs", "POST /api/uploads", "POST /api/runs/{run}/stop",
-    "POST /api/runs/{run}/answers",
-}  # fmt: skip
-"""What nothing is found for: no run is begun or under way, no file fits, no person is asked."""
+NEVER = {"POST /api/runs", "POST /api/uploads", "POST /api/runs/{run}/stop"}
+"""What nothing is found for: no run is begun or under way, no file fits."""
 
 
-def config(run, suite, policy):
+def config(run, suite, policy, mark):
     """Let most requests name what is there, else nearly all end at 'no such run'."""
     keys = [["age", "smollm2", "T0", 1], ["steps", "smollm2", "T2", 2]]
     known = {"runs": [run], "keys": [json.dumps(k) for k in keys], "policies": [policy]}
     known |= {"suites": [suite], "sorts": ["latency_ms", ""], "tiers": ["T0", "T2"]}
     known["places"] = ["", json.dumps(keys[0])]
-    known["verdicts"] = ["right", "wrong"]
+    known |= {"verdicts": ["right", "wrong"], "marks": [mark]}
     bound = {"path.run": "runs", "query.key": "keys", "body.key": "keys", "query.sort": "sorts"}
     bound |= {
         "query.after": "places",
@@ -36,6 +33,7 @@ def config(run, suite, policy):
         "body.policy": "policies",
         "body.verdict": "verdicts",
         "body.tier": "tiers",
+        "body.mark": "marks",
     }
     lines = [f"[dictionaries.{n}]\nvalues = {json.dumps(v)}" for n, v in known.items()]
     lines.append("[parameters]")
@@ -48,7 +46,7 @@ def config(run, suite, policy):
 @pytest.fixture(scope="module")
 def own(tmp_path_factory):
     folder = tmp_path_factory.mktemp("described")
-    run = replayed(folder)
+    run = replayed(folder, "Is it kind?")
     (folder / "policy.yaml").write_text("policy: p\nthresholds: {blocking: {accuracy: 25%}}\n")
     with serving(folder) as server:
         server.digest(run)
@@ -60,7 +58,9 @@ def test_every_answer_is_as_declared(own, tmp_path):
     server, run = own
     suite = server.json("/api/suites")[1][0]["id"]
     policy = re.search(r'<option value="([0-9a-f]{16})">', server.get("/gates")[2])[1]
-    (tmp_path / "schemathesis.toml").write_text(config(run, suite, policy))
+    asked = server.get(f"/runs/{run}/review?draw=questions&as=me")[2]
+    mark = re.search(r'data-mark="([^"]+)"', asked)[1]
+    (tmp_path / "schemathesis.toml").write_text(config(run, suite, policy, mark))
     done = subprocess.run(
         [
             *(program, "run", f"{server.address}/openapi.json", "--checks", CHECKS),

@@ -376,7 +376,8 @@ def _scale(gate: Decision) -> dict[str, Any] | None:
     if gate.value is None or gate.threshold is None or len(known) < 2:
         return None
     first, last = around(known, share=gate.kind in FRACTIONS)
-    first, last = min([first, *known]), max([last, *known])
+    first, last = max(first, min(0.0, *known)), max([last, *known])
+    first = min([first, *known])
     span = (last - first) or 1.0
 
     def place(value: float | None, other: float) -> float:
