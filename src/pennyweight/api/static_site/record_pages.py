@@ -25,7 +25,7 @@ Made = tuple[str, str | bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlacedRecord:
     """A record with its neighbours in the order of the run."""
 
     detail: RecordDetail
@@ -63,7 +63,7 @@ def task_page(run: StoredRun, store: Store, key: AttemptKey, found: TaskAttempts
     return f"t/{task_file(key.task_id)}", page_text("site_task.html", ROOT, values)
 
 
-def record_files(run: StoredRun, place: Place, found: TaskAttempts) -> Iterator[Made]:
+def record_files(run: StoredRun, place: PlacedRecord, found: TaskAttempts) -> Iterator[Made]:
     """Write the page of a record, and the complete texts of the parts that it cuts."""
     row = place.detail.row
     key = AttemptKey.of(row)
@@ -90,15 +90,15 @@ def _matrix(found: TaskAttempts, key: AttemptKey) -> AttemptMatrix:
     return attempt_matrix(shown, key, record_file)
 
 
-def _details(reader: RecordReader) -> Iterator[Place]:
+def _details(reader: RecordReader) -> Iterator[PlacedRecord]:
     """Yield the records of a run with their neighbours."""
     one: RecordDetail | None = None
     before: AttemptKey | None = None
     for rows in stored_rows(reader.store, reader.run.id):
         for detail in reader.details(rows):
             if one is not None:
-                yield Place(one, before, AttemptKey.of(detail.row))
+                yield PlacedRecord(one, before, AttemptKey.of(detail.row))
                 before = AttemptKey.of(one.row)
             one = detail
     if one is not None:
-        yield Place(one, before, None)
+        yield PlacedRecord(one, before, None)

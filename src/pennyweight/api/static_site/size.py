@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pennyweight.api.pages.records import RecordReader
 from pennyweight.api.pages.task_attempts import task_attempts
 from pennyweight.api.static_site.lists import ROWS
-from pennyweight.api.static_site.record_pages import Place, record_files, task_page
+from pennyweight.api.static_site.record_pages import PlacedRecord, record_files, task_page
 from pennyweight.api.static_site.run_pages import MAX_INLINE_SIDES, grid_rows_for
 from pennyweight.record import AttemptKey
 from pennyweight.store.store import Store, StoredRun
@@ -66,7 +66,7 @@ def _pages(run: StoredRun, store: Store, held: RecordSizes) -> tuple[int, int]:
         found = task_attempts(store, key)
         if found is None:  # it was removed in the meantime
             continue
-        made = list(record_files(run, Place(detail, key, key), found))
+        made = list(record_files(run, PlacedRecord(detail, key, key), found))
         sizes.append((text_length(detail.row), sum(_bytes(content) for _, content in made)))
         texts += len(made) - 1
         if len(tasks) < SAMPLED_TASKS and key.task_id not in tasks:
