@@ -1,17 +1,20 @@
 """Queues are drawn as they say, and labels are compared with the automatic verdicts."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import pennyweight
+from cli.command import pennyweight as run_command
 from pennyweight.api.pages.records import remark_on_record
 from pennyweight.api.review import answered, review_queue
 from pennyweight.cli.review import command
 from pennyweight.errors import UsageError
 from pennyweight.render.page.people import people_lines
+from pennyweight.render.report import html
 from pennyweight.scoring.labelled import Label, label_frame
 from pennyweight.stats.labels import corrected_share
 from pennyweight.store.store import Store
@@ -117,6 +120,14 @@ def test_labels_correct_the_metric_of_each_side(store):
     lines = [*people_lines(found)]
     assert lines[0].startswith("2 people labelled")
     assert any("would halve" in line or "would not halve" in line for line in lines)
+    score, at = ("score", RUN, "--store", store.address), ("--format", "json")
+    assert "\n".join(lines) in run_command(*score).out
+    assert "groups" in run_command(*score, *at).json
+    assert "labelled" not in run_command(*score, "--where", "tier=T0").out
+    written = Path(store.address).with_name("report.md")
+    pennyweight.report(RUN, written, store=store)
+    assert "## People's verdicts" in written.read_text("utf-8")
+    html(pennyweight.report(RUN, store=store)).index("People&#39;s verdicts")
     done = review(store, "--agreement", "--format", "json")
     assert json.loads(done.stdout) == json.loads(json.dumps(found.to_dict()))
 

@@ -13,11 +13,13 @@ from urllib.parse import quote as url_quote
 from pennyweight.api.gate import gate, read_policy
 from pennyweight.api.pages.digest import digest
 from pennyweight.api.pages.measured_records import SIDE_COLUMNS
+from pennyweight.api.review import labelled_runs
 from pennyweight.api.score import named_scorers, rescored, scored
 from pennyweight.api.sources import Given, resolve, runs_of
 from pennyweight.errors import UsageError
 from pennyweight.record import KEY_IN_RUN, AttemptKey
 from pennyweight.render import files
+from pennyweight.render.page.people import people_lines
 from pennyweight.render.report import RecordPages, Report
 from pennyweight.render.verdict import verdict_view
 from pennyweight.render.view import run_facts
@@ -92,6 +94,11 @@ def report(
         verdicts,
         [words for r in runs if (words := part_words(r.run.settings))],
         failed,
+        people=[
+            line
+            for one in ([] if where else labelled_runs(sources, confidence))
+            for line in people_lines(one)
+        ],
     )
     if output is not None:
         write(found, Path(output))

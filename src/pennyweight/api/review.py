@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from pennyweight.api.sources import open_store
+from collections.abc import Iterable
+
+from pennyweight.api.sources import open_store, runs_of
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.record import AttemptKey
 from pennyweight.scoring.labelled import LabelledRun
+from pennyweight.sources.source import Source
 from pennyweight.store.remarks import record_verdicts
 from pennyweight.store.store import Store
 from pennyweight.stored_runs.review_queue import DRAWS as DRAWS  # noqa: PLC0414 - skins use it
@@ -90,3 +93,12 @@ def agreement(
         raise UsageError(f"The confidence is {confidence:g}; it must be between 0 and 1.")
     at = open_store(store)
     return run_labels(at.find(run), at, confidence=confidence)
+
+
+def labelled_runs(sources: Iterable[Source], confidence: float = 0.95) -> list[LabelledRun]:
+    """Compare people's verdicts with the automatic ones in each run that has any."""
+    return [
+        agreement(one.run.id, confidence=confidence, store=one.store)
+        for one in runs_of(sources)
+        if newest(one.run.id, one.store)
+    ]

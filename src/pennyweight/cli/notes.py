@@ -85,6 +85,17 @@ def note_unfinished(sources: Iterable[Source]) -> None:
         click.echo(f"Note: run {run.run_id} is incomplete: {made} ({run.status}).", err=True)
 
 
+def print_people(sources: Iterable[Source], confidence: float) -> None:
+    """Print the metrics as people's verdicts correct them, for runs that people labelled."""
+    from pennyweight.api.review import labelled_runs
+    from pennyweight.render.page.people import people_lines
+
+    for found in labelled_runs(sources, confidence):
+        click.echo()
+        for line in people_lines(found):
+            click.echo(clean(line))
+
+
 def note_unanswered(sources: Iterable[Source], answer: str | None = None) -> None:
     """Print in which runs the answer rule finds hardly any answer, so accuracy means little."""
     from pennyweight.api.score import unanswered

@@ -13,6 +13,7 @@ from pennyweight.cli.notes import (
     note_sources,
     note_unanswered,
     note_unfinished,
+    print_people,
 )
 from pennyweight.cli.options import names_option, option, record_options, scoring_options
 from pennyweight.errors import InputError
@@ -85,6 +86,8 @@ def command(
     if not sum(group.records for group in scores.groups):
         raise InputError(["There are no records to score."])
     click.echo(render(scores, format, every=all, sort=sort), nl=False)
+    if format in {"table", "markdown"} and not options["where"]:
+        print_people(resolved, options["confidence"])
     for note in scores.notes:
         click.echo(f"Note: {note}", err=True)
     note_sources(resolved, options["map"])

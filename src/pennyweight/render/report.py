@@ -52,6 +52,8 @@ class Report:
     score_errors: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     """How often each scorer failed, and with which error first."""
     pages: RecordPages | None = None
+    people: Sequence[str] = ()
+    """What people's verdicts say about the metrics, in words."""
 
 
 def html(report: Report) -> str:
@@ -71,6 +73,7 @@ def html(report: Report) -> str:
             link=report.pages.side if report.pages else nowhere,
         ),
         pages=report.pages,
+        people=report.people,
         figures=[] if report.digest["sides"] else key_figures(report.digest["whole"]),
         charts=drawn,
         reasoning=panel,
@@ -110,6 +113,7 @@ def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
     else:
         figures = [[f["title"], f["value"], f["note"]] for f in key_figures(whole)]
         lines += [markdown_table([["metric", "value", "interval"], *figures], right=(1, 2))]
+    lines += _paragraphs("## People's verdicts", report.people)
     for verdict in report.verdicts:
         lines += _verdict(verdict)
     if pictures:
@@ -138,6 +142,11 @@ def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
         lines += ["## About this run", "", markdown_table([["", ""], *map(list, facts)])]
     again = markdown_code(f"pennyweight score {report.again}")
     return "\n".join(lines).rstrip() + f"\n\nTo compute the numbers again: {again}\n"
+
+
+def _paragraphs(title: str, lines: Sequence[str]) -> list[str]:
+    """Write lines below a title; nothing without any."""
+    return [title, "", *(f"{markdown_text(line)}\n" for line in lines)] if lines else []
 
 
 def board_cells(board: BoardView) -> list[list[str]]:

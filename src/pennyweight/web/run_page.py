@@ -48,7 +48,7 @@ MAX_INLINE_SIDES = 9
 """The metrics of more sides are on a page of their own, and this many there at once."""
 FIRST_CHARTS = ("sides", "frontier")
 """With many sides, the other charts are on the page of all metrics."""
-MAX_PAIRS = 120
+MAX_PAIRS, MAX_PAIRS_BESIDE_CHARTS = 120, 40
 CHOICES = ("by", "sort", "order", "baseline", "find", "all")
 """What an address says about the leaderboard."""
 
@@ -182,7 +182,8 @@ def metrics(request: Request, site: Site) -> Shown:
     sides = order[first : first + MAX_INLINE_SIDES]
     shown = {**digest, "sides": sides}
     names = {side["name"] for side in sides}
-    pairs = (digest["comparison"] or {}).get("pairs", ())
+    every = (digest["comparison"] or {}).get("pairs", ())
+    pairs = [p for p in every if names & {p["a"], p["b"]}]
     link = chart_links([run.id], digest_sides(run.id, digest))
     drawn = charts(digest, link) if page == 1 else []
     return "metrics_page.html", {
@@ -190,7 +191,8 @@ def metrics(request: Request, site: Site) -> Shown:
         "run": run,
         "shown": shown,
         "sides": side_rows(shown),
-        "compared": {"pairs": [p for p in pairs if names & {p["a"], p["b"]}][:MAX_PAIRS]},
+        "compared": {"pairs": pairs[: MAX_PAIRS_BESIDE_CHARTS if drawn else MAX_PAIRS]},
+        "pairs": len(pairs),
         "page": page,
         "pages": pages,
         "first": first + 1,
