@@ -11,6 +11,7 @@ import polars as pl
 
 from pennyweight.define import MEASURES, METRICS
 from pennyweight.scoring import tiers
+from pennyweight.scoring.digest import headline
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.groups import GROUP
 from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Overlap, Pair, Units
@@ -215,8 +216,7 @@ def compare_measured(
     chosen = [(names.index(a), names.index(b)) for a, b in only]
     if titles:
         names, base = [titles.get(name, name) for name in names], titles.get(base, base)
-    named = measured.loaded.filled & set(work.plan.wanted.mapping.sources["passed"])
-    compared = _compared(work, frame, metrics, decided=bool(named) and not sides.runs)
+    compared = _compared(work, frame, metrics, groups)
     units = Units.of(frame, compared, [n for n in DEFAULT_COLUMNS if n not in columns])
     first = names.index(base)
     which = [(first, g) for g in range(len(names)) if g != first]
@@ -260,12 +260,11 @@ def compare_measured(
 
 
 def _compared(
-    work: Scoring, frame: pl.DataFrame, metrics: Sequence[str] | None, *, decided: bool
+    work: Scoring, frame: pl.DataFrame, metrics: Sequence[str] | None, groups: Sequence[Group]
 ) -> list[Compared]:
-    """Return what to compare; passing is called accuracy if only the answers decide it."""
+    """Return what to compare; passing is called accuracy where that is the headline."""
     names = list(metrics or PAIRED)
-    same = pl.col("passed").eq_missing(pl.col("correct")).all()
-    if not metrics and not decided and frame.select(same).item():
+    if not metrics and headline(*groups) == "accuracy":
         names[0] = "accuracy"
     if not metrics and _same_time(frame):
         names.remove("duration_seconds")

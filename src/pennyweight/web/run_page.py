@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from pennyweight.api.pages.run_sides import digest_sides
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.render.charts.catalogue import charts
-from pennyweight.render.charts.svg import alone
+from pennyweight.render.charts.svg import Chart, alone
 from pennyweight.render.page.board import BoardChoice
 from pennyweight.render.page.conclusion import conclusion
 from pennyweight.render.page.leaderboard import board_of, leaderboard
@@ -48,6 +48,8 @@ MAX_INLINE_SIDES = 9
 """The metrics of more sides are on a page of their own, and this many there at once."""
 FIRST_CHARTS = ("sides", "frontier")
 """With many sides, the other charts are on the page of all metrics."""
+CHART_BYTES = 130_000
+"""About how large the charts of a page are; further ones are on the next page."""
 MAX_PAIRS, MAX_PAIRS_BESIDE_CHARTS = 120, 40
 CHOICES = ("by", "sort", "order", "baseline", "find", "all")
 """What an address says about the leaderboard."""
@@ -185,9 +187,10 @@ def metrics(request: Request, site: Site) -> Shown:
     every = (digest["comparison"] or {}).get("pairs", ())
     pairs = [p for p in every if names & {p["a"], p["b"]}]
     link = chart_links([run.id], digest_sides(run.id, digest))
-    drawn = charts(digest, link) if page == 1 else []
+    drawn = [c for c in charts(digest, link) if c.name not in FIRST_CHARTS]
+    drawn = list(_on_page(drawn, page, pages))
     return "metrics_page.html", {
-        "charts": [c for c in drawn if c.name not in FIRST_CHARTS],
+        "charts": drawn,
         "run": run,
         "shown": shown,
         "sides": side_rows(shown),
@@ -198,6 +201,15 @@ def metrics(request: Request, site: Site) -> Shown:
         "first": first + 1,
         "total": len(order),
     }
+
+
+def _on_page(drawn: Sequence[Chart], page: int, pages: int) -> Iterator[Chart]:
+    """Yield the charts of a page: the first ones, and the rest where it has room."""
+    before = 0
+    for chart in drawn:
+        if min(pages, 1 + before // CHART_BYTES) == page:
+            yield chart
+        before += len(chart.svg) + len(chart.wide or "") + 60 * sum(map(len, chart.rows))
 
 
 def chart_file(request: Request) -> Response:

@@ -32,8 +32,9 @@ class FailingParts:
 
     def add(self, batch: pl.DataFrame) -> pl.DataFrame:
         """Replace the column `checks` by the column `failed`."""
-        if "checks" not in batch.columns and not self._items:
-            return batch
+        checked = "checks" in batch.columns and batch["checks"].null_count() < batch.height
+        if not checked and not self._items:
+            return batch.drop("checks", strict=False)
         texts = batch["checks"] if "checks" in batch.columns else [None] * batch.height
         keys = batch.select(KEY_IN_RUN).iter_rows() if self._items else iter([()] * batch.height)
         marks = [self._mark(text, key) for text, key in zip(texts, keys, strict=True)]
