@@ -87,10 +87,15 @@ def note_unfinished(sources: Iterable[Source]) -> None:
 
 def print_people(sources: Iterable[Source], confidence: float) -> None:
     """Print the metrics as people's verdicts correct them, for runs that people labelled."""
+    from pennyweight.api.sources import runs_of
+
+    runs = runs_of(sources)
+    if not runs:  # files need no store
+        return
     from pennyweight.api.review import labelled_runs
     from pennyweight.render.page.people import people_lines
 
-    for found in labelled_runs(sources, confidence):
+    for found in labelled_runs(runs, confidence):
         click.echo()
         for line in people_lines(found):
             click.echo(clean(line))
