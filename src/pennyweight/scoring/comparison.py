@@ -11,7 +11,6 @@ import polars as pl
 
 from pennyweight.define import MEASURES, METRICS
 from pennyweight.scoring import tiers
-from pennyweight.scoring.digest import headline
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.groups import GROUP
 from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Overlap, Pair, Units
@@ -216,7 +215,8 @@ def compare_measured(
     chosen = [(names.index(a), names.index(b)) for a, b in only]
     if titles:
         names, base = [titles.get(name, name) for name in names], titles.get(base, base)
-    compared = _compared(work, frame, metrics, groups)
+    named = measured.loaded.filled & set(work.plan.wanted.mapping.sources["passed"])
+    compared = _compared(work, frame, metrics, decided=bool(named) and not sides.runs)
     units = Units.of(frame, compared, [n for n in DEFAULT_COLUMNS if n not in columns])
     first = names.index(base)
     which = [(first, g) for g in range(len(names)) if g != first]
@@ -260,11 +260,12 @@ def compare_measured(
 
 
 def _compared(
-    work: Scoring, frame: pl.DataFrame, metrics: Sequence[str] | None, groups: Sequence[Group]
+    work: Scoring, frame: pl.DataFrame, metrics: Sequence[str] | None, *, decided: bool
 ) -> list[Compared]:
-    """Return what to compare; passing is called accuracy where that is the headline."""
+    """Return what to compare; passing is called accuracy if only the answers decide it."""
     names = list(metrics or PAIRED)
-    if not metrics and headline(*groups) == "accuracy":
+    same = pl.col("passed").eq_missing(pl.col("correct")).all()
+    if not metrics and not decided and frame.select(same).item():
         names[0] = "accuracy"
     if not metrics and _same_time(frame):
         names.remove("duration_seconds")
