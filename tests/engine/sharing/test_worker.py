@@ -173,7 +173,7 @@ def test_a_database_that_restarts_is_waited_for(postgresql, tmp_path):
 
 @pytest.mark.parametrize("limits", ["{concurrency: 4}", "{concurrency: 4, usd: 5}"])
 def test_a_worker_of_a_deleted_run_stops_and_writes_nothing(store_address, tmp_path, limits):
-    with server(0.1) as slow:
+    with server(0.5) as slow:  # it is far from its end when it is deleted
         path = suite(tmp_path, slow, tasks=TASKS, limits=limits)
         put_up(store_address, path)
         worker = start(store_address, "work", "--suite", path)
