@@ -1,6 +1,7 @@
 """Requests and tokens in a minute, of one process and of several workers."""
 
 import asyncio
+from bisect import bisect_left
 from contextlib import closing
 
 import pytest
@@ -50,10 +51,11 @@ class Noting(Model):
 
 def most_in_a_minute(times, amount=1.0):
     """The most that is in any 60 s."""
-    return max(sum(start <= other < start + 60 for other in times) * amount for start in times)
+    ends = (bisect_left(times, start + 60) for start in times)
+    return max(end - i for i, end in enumerate(ends)) * amount
 
 
-@pytest.mark.parametrize("limit", [1, 7, 60, 500, 6000])
+@pytest.mark.parametrize("limit", [1, 7, 60, 500, 1200])
 def test_no_minute_has_more_requests_than_its_limit(limit, monkeypatch):
     clock = Clock(monkeypatch)
     model = Noting(clock)
