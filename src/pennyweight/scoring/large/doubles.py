@@ -18,7 +18,7 @@ def suspects(spill: Spill, by: Sequence[str]) -> pl.DataFrame:
     """Return the records whose identity occurs again, with the number of each; few or none."""
     if not spill.filled["task_id"]:
         return pl.DataFrame()
-    hashes = spill.column(IDENTITY).sort()
+    hashes = spill.column(IDENTITY).drop_nulls().sort()
     again = hashes.filter(hashes == hashes.shift(1)).unique()
     if again.is_empty():
         return pl.DataFrame()

@@ -28,7 +28,7 @@ LABELS = ("normalized_answer", "normalized_target", "label", "answer_class")
 TASK = "\0task"
 """The column with the hash of the task; null without one."""
 IDENTITY = "\0identity"
-"""The column with the hash of what identifies an attempt."""
+"""The column with the hash of what identifies an attempt; null without a task."""
 
 
 @dataclass(slots=True)
@@ -59,11 +59,6 @@ class Spill:
             if spill._folder is not None:
                 spill._folder.cleanup()
 
-    @property
-    def height(self) -> int:
-        """How many records there are on disk."""
-        return sum(self.sizes)
-
     def take(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Take measured records; return what is left of them elsewhere: nothing."""
         self.waiting.extend(frame.iter_slices(PART))
@@ -93,10 +88,12 @@ class Spill:
             self._folder = tempfile.TemporaryDirectory(prefix="pennyweight-columns-")
         labels = [name for name in LABELS if name in frame.columns]
         key = [n for n in dict.fromkeys((*KEY, *self.by)) if n != "attempt"]
+        identity = pl.struct(*key, pl.col("attempt").fill_null(1))
+        named = pl.col("task_id").is_not_null()
         frame = frame.with_columns(
             pl.col(labels).cast(pl.Categorical),
-            pl.when(pl.col("task_id").is_not_null()).then(pl.col("task_id").hash()).alias(TASK),
-            pl.struct(*key, pl.col("attempt").fill_null(1)).hash().alias(IDENTITY),
+            pl.when(named).then(pl.col("task_id").hash()).alias(TASK),
+            pl.when(named).then(identity.hash()).alias(IDENTITY),
         )
         path = Path(self._folder.name, f"{len(self.parts):06}.parquet")
         try:
