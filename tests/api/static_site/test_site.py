@@ -98,8 +98,8 @@ def test_the_size_is_told_beforehand(made):
     assert written.size.bytes == sum(p.stat().st_size for p in files)
 
 
-def test_sizes_of_long_and_short_records_are_told_too(tmp_path):
-    store = Store(str(tmp_path / "a.db"))
+def test_sizes_of_long_and_short_records_are_told_too(tmp_path, store_address):
+    store = Store(store_address)
     store.add_run(run("long", status="done", attempts=300, settings={"subjects": ["m"]}))
     texts = ("word " * (20 if n % 10 else 8_000) for n in range(300))
     rows = [record(f"t{n:03}", "long", input="x", response=t) for n, t in enumerate(texts)]
