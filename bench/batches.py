@@ -18,8 +18,10 @@ def run() -> list[Result]:
 
     with tempfile.TemporaryDirectory(prefix="pennyweight-bench-") as name, batch_server(name) as at:
         folder, words = Path(name), "x" * SIZE
-        tasks = ({"id": f"t{i}", "input": f"{words} {i}", "target": "4"} for i in range(REQUESTS))
-        (folder / "tasks.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
+        with (folder / "tasks.jsonl").open("w") as file:  # a child's peak is at least our own
+            for i in range(REQUESTS):
+                task = {"id": f"t{i}", "input": f"{words} {i}", "target": "4"}
+                file.write(json.dumps(task) + "\n")
         subject = {"name": "m", "model": "openai/fake", "base_url": at.base_url("openai")}
         suite = {
             "suite": "large",
@@ -30,8 +32,8 @@ def run() -> list[Result]:
         path, store = folder / "suite.yaml", str(folder / "store.db")
         path.write_text(json.dumps(suite))
         read, out, collected = (
-            spend([*PENNYWEIGHT, *words]).mebibytes
-            for words in (
+            spend([*PENNYWEIGHT, *command]).mebibytes
+            for command in (
                 ["run", str(path), "--dry-run"],
                 ["run", str(path), "--batch", "--store", store],
                 ["collect", "--store", store],
@@ -40,8 +42,6 @@ def run() -> list[Result]:
         assert at.submissions() == [REQUESTS]
     print(f"reading the suite {read:,.0f} MiB, submitting {out:,.0f}, collecting {collected:,.0f}")
     return [
-        Result("batch of 50,000, submitting relative to reading", out / read, 1.5, " ×", False),
-        Result(
-            "batch of 50,000, collecting relative to reading", collected / read, 2.0, " ×", False
-        ),
+        Result("batch of 50,000 requests, submitting", out, 400, " MiB"),
+        Result("batch of 50,000 requests, collecting", collected, 400, " MiB"),
     ]
