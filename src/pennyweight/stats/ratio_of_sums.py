@@ -39,7 +39,8 @@ class RatioOfSums:
     def __call__(self, sample: Sample) -> Ends:
         """Return both ends, or None with one task."""
         top, bottom = self.parts(*(pl.col(n) for n in sample.inputs), **sample.options)
-        rows = sample.frame.select(CLUSTER, x=top.cast(pl.Float64), y=bottom.cast(pl.Float64))
+        key = [CLUSTER] if sample.clustered else []  # which takes as much memory as a part
+        rows = sample.frame.select(*key, x=top.cast(pl.Float64), y=bottom.cast(pl.Float64))
         rows = rows.drop_nulls().with_columns(n=pl.lit(1.0))
         if sample.clustered:
             rows = rows.group_by(CLUSTER, maintain_order=True).agg(pl.col("x", "y", "n").sum())
