@@ -187,7 +187,7 @@ def test_a_run_is_stopped_and_resumed(tmp_path):
             assert 0 < state["made"] < 400
             assert server.post(f"/api/runs/{run}/resume", {})[0] == 202
             state = until(ask, lambda s: s["status"] == "done" and not s["here"])
-            assert state["made"] == 300
+            assert state["made"] == 400
 
 
 UPLOAD = """
