@@ -245,7 +245,8 @@ def test_gates_decide(site, open_page):
     (found,) = [r for r in server.json("/api/runs")[1]["runs"] if r["id"] == run]
     assert found["verdict"] is None
     page.get_by_role("button", name="Save this verdict").click()
-    page.locator("li", has_text="release, T2: pass").wait_for()
+    saved = page.locator("tr", has_text="release").filter(has_text="T2")
+    saved.locator(".tag", has_text="pass").wait_for()
     page.goto(server.address)
     row = page.locator(f"tr[data-run='{run}']")
     assert row.locator(".tag", has_text="pass").inner_text() == "pass"
