@@ -57,10 +57,7 @@ class Terminal:
 
 def fits(rows: Iterable[Sequence[str]]) -> bool:
     """Whether a table fits into the terminal without wrapping a cell."""
-    widths = [
-        max(len(line) for cell in cells for line in cell.split("\n"))
-        for cells in zip(*rows, strict=True)
-    ]
+    widths = [_width(cells) for cells in zip(*rows, strict=True)]
     return sum(widths) + GAP * (len(widths) - 1) <= Terminal().width
 
 
@@ -70,22 +67,24 @@ def table_text(
     """Write a table in which no first cell is cut; `right` lists the columns of numbers.
 
     A first cell of more than half the width goes on on the next line. Other text is wrapped between
-    words, as long as they are not too long.
+    words where there is room for them.
     """
     terminal, table, body = Terminal(), borderless(), list(rows)
-    longest = max((len(line) for row in body for line in row[0].split("\n")), default=0)
+    longest = _width(["", *(row[0] for row in body)])
     folds = longest > terminal.width // 2
-    words = [
-        min(terminal.width // 5, max(map(len, " ".join(cells).split()), default=0))
-        for cells in zip(*body, strict=True)
-    ] or [0] * len(head)
+    columns = [list(cells) for cells in zip(head, *body, strict=True)]
+    numbers = [_width(columns[index]) for index in range(1, len(head)) if index in right]
+    texts = [index for index in range(1, len(head)) if index not in right]
+    names = min(max(longest, len(head[0])), terminal.width // 2)
+    room = terminal.width - names - sum(numbers) - GAP * (len(head) - 1)
+    widths = dict(zip(texts, _shared([columns[index] for index in texts], room), strict=True))
     for index, name in enumerate(head):
         number, first = index in right, index == 0
         table.add_column(
             name,
             justify="right" if number else "left",
-            width=terminal.width // 2 if first and folds else None,
-            min_width=longest if first and not folds else None if number else words[index],
+            width=terminal.width // 2 if first and folds else widths.get(index),
+            min_width=longest if first and not folds else None,
             no_wrap=number or (first and not folds),
             overflow="fold",
         )
@@ -93,6 +92,32 @@ def table_text(
         table.add_row(*row)
     terminal.print(table)
     return terminal.text()
+
+
+def _shared(columns: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Share the room among columns of text, so that words stay whole as long as they can.
+
+    >>> _shared([["error"], ["the server has no such model"]], 20)
+    [5, 15]
+    """
+    whole = [_width(cells) for cells in columns]
+    words = [max(map(len, " ".join(cells).split()), default=0) for cells in columns]
+    least = _capped(words, [0] * len(words), room)
+    return _capped(whole, least, room)
+
+
+def _width(cells: Iterable[str]) -> int:
+    return max(len(line) for cell in cells for line in cell.split("\n"))
+
+
+def _capped(most: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Lower the largest until all fit into the room, each between its least and its most."""
+    cap = max(most, default=0)
+    while True:
+        found = [min(high, max(low, cap)) for high, low in zip(most, least, strict=True)]
+        if sum(found) <= room or cap <= 1:
+            return found
+        cap -= 1
 
 
 def labelled(rows: Iterable[Sequence[str]]) -> Table:
