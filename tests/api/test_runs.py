@@ -52,6 +52,10 @@ def test_groups_and_metrics_are_asked_for_by_name(made: Run) -> None:
         scores["T2"]
     with pytest.raises(KeyError, match="Did you mean 'accuracy'"):
         scores["T1"]["acuracy"]
+    assert "T1" in scores
+    assert "T2" not in scores
+    assert "accuracy" in scores["T1"]
+    assert "acuracy" not in scores["T1"]
 
 
 def test_scores_go_back_to_their_records(made: Run) -> None:

@@ -174,3 +174,12 @@ def test_a_path_with_brackets_is_a_path(tmp_path: Path) -> None:
     path = part(tmp_path / "run[1].jsonl", [{"task_id": "a", **FIRST}])
     part(tmp_path / "run1.jsonl", [{"task_id": "b", **FIRST}, {"task_id": "c", **FIRST}])
     assert pennyweight.score(str(path)).groups[0].records == 1
+
+
+def test_what_writers_set_aside_is_no_part_of_a_table(tmp_path: Path) -> None:
+    for folder, answer in [("tier=T0", "4"), ("_temporary/0/tier=T0", "5"), (".stage", "5")]:
+        (tmp_path / folder).mkdir(parents=True)
+        row = {"task_id": "a", "answer": answer, "target": "4"}
+        (tmp_path / folder / "part.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    (group,) = pennyweight.score(tmp_path).groups
+    assert (group.records, group["accuracy"].value) == (1, 1.0)

@@ -75,6 +75,9 @@ class Group:
             raise KeyError(unknown("Metric", metric, self.estimates))
         return self.estimates[metric]
 
+    def __contains__(self, metric: object) -> bool:
+        return metric in self.estimates
+
     @property
     def name(self) -> str:
         """The group in words, such as `tier=T0`."""
@@ -141,6 +144,13 @@ class Scores(Result):
         if len(self.groups) == 1:
             raise KeyError(unknown("Metric", str(name), self.groups[0].estimates))
         raise KeyError(f"No group {name!r}. There are: {', '.join(map(_key, self.groups))}.")
+
+    def __contains__(self, name: Any) -> bool:
+        try:
+            self[name]
+        except KeyError:
+            return False
+        return True
 
     def __repr__(self) -> str:
         failed = (

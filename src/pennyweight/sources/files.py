@@ -62,7 +62,10 @@ def find_files(sources: Sequence[str | Path]) -> list[RecordFile]:
             inside = sorted(
                 p
                 for p in path.rglob("*")
-                if p.is_file() and format_of(p) and p.name not in _SETTINGS
+                if p.is_file()
+                and format_of(p)
+                and p.name not in _SETTINGS
+                and not _is_set_aside(p.relative_to(path))
             )
             if not inside:
                 problems.append(
@@ -78,6 +81,11 @@ def find_files(sources: Sequence[str | Path]) -> list[RecordFile]:
         raise InputError(problems)
     refuse_repeats(file.path for file in files)
     return files
+
+
+def _is_set_aside(path: Path) -> bool:
+    """Whether a file is hidden, or in a folder such as `_temporary` that writers of tables use."""
+    return path.name.startswith(".") or any(name[0] in "._" for name in path.parts[:-1])
 
 
 def refuse_repeats(paths: Iterable[str]) -> None:

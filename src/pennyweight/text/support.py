@@ -13,7 +13,10 @@ TAU = 0.5
 """The share of a sentence's trigrams that a passage must have to support it."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])(?:[\"'”’)\]]*)\s+|\n+")
-_CITED = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
+_CITED = re.compile(r"[\[【]\^?(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)[\]】]")
+_CITED_AFTER = re.compile(rf"([.!?])((?:[ \t]*{_CITED.pattern})+)(?=\s|$)")
+"""Citations after a full stop belong to the sentence before."""
+_PLACES = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
 _WORD = re.compile(r"\w+(?:[.,]\d+)*")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?")
 _QUOTED = re.compile(r"[\"“]([^\"“”\n]{2,200})[\"”]")
@@ -66,8 +69,8 @@ def support(context: str, answer: str, tau: float = TAU) -> Support:
     numbers = {_plain(n) for one in known for n in _NUMBER.findall(one)}
     whole = " ".join(_words(one) for one in known)
     sentences = unsupported = citations = right = cited = 0
-    for sentence in _SENTENCE.split(answer):
-        places = [int(n) for group in _CITED.findall(sentence) for n in re.findall(r"\d+", group)]
+    for sentence in _SENTENCE.split(_CITED_AFTER.sub(r"\2\1", answer)):
+        places = [n for group in _CITED.findall(sentence) for n in _places(group)]
         bare = _CITED.sub("", sentence)
         if len(_WORD.findall(bare)) < _FEWEST_WORDS:
             continue
@@ -82,6 +85,16 @@ def support(context: str, answer: str, tau: float = TAU) -> Support:
         citations, right = citations + len(hits), right + sum(hits)
         cited += supported and any(hits)
     return Support(sentences, unsupported, citations, right, cited)
+
+
+def _places(group: str) -> list[int]:
+    """List the passages that a citation names, of a range at most twenty.
+
+    >>> _places("1, 3-5")
+    [1, 3, 4, 5]
+    """
+    ends = [(int(low), int(high or low)) for low, high in _PLACES.findall(group)]
+    return [place for low, high in ends for place in range(low, min(high, low + 19) + 1)]
 
 
 def overlap(context: str, sentence: str) -> float:
