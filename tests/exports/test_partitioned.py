@@ -11,6 +11,7 @@ from pennyweight.api.export import export
 from pennyweight.api.score import score
 from pennyweight.errors import InputError, UsageError
 from pennyweight.exports import partitioned
+from pennyweight.sources.partitions import NULL, partition_columns
 from pennyweight.store.store import Store
 from store.samples import RUN, record, run
 
@@ -84,3 +85,13 @@ def test_a_missing_value_has_a_folder_too(tmp_path: Path) -> None:
     partitioned.write_partitions(tmp_path, [frame], ["tier"])
     values = {g.group["tier"]: g["pass_rate"].value for g in score(tmp_path, by="tier").groups}
     assert values == {None: 1.0, "T0": 0.0}
+
+
+def test_a_text_that_looks_like_a_missing_value_stays_a_text(tmp_path):
+    frame = pl.DataFrame({"tier": [NULL, None], "task_id": ["a", "b"]})
+    partitioned.write_partitions(tmp_path, [frame], ["tier"])
+    parts = {
+        pl.read_parquet(path)["task_id"].item(): partition_columns(path.relative_to(tmp_path))
+        for path in tmp_path.rglob("*.parquet")
+    }
+    assert parts == {"a": (("tier", NULL),), "b": (("tier", None),)}

@@ -133,6 +133,12 @@ def test_a_column_may_repeat_what_the_folder_says(tmp_path: Path) -> None:
     assert [(g.group["tier"], g.records) for g in scored.groups] == [("T0", 2)]
 
 
+def test_folders_give_a_column_one_value(tmp_path: Path) -> None:
+    part(tmp_path / "tier=T0" / "tier=T1" / "a.jsonl", RECORDS)
+    with pytest.raises(InputError, match="its folders give tier two values"):
+        pennyweight.score(tmp_path)
+
+
 def test_a_record_in_the_wrong_folder_is_a_mistake(tmp_path: Path) -> None:
     rows = [{"task_id": "a", "tier": "T1", **FIRST}, {"task_id": "b", **FIRST}]
     path = part(tmp_path / "tier=T0" / "p.jsonl", rows)

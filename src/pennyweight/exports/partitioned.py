@@ -46,6 +46,8 @@ def _folder(column: str, value: object) -> str:
     ('subject=local%2Fsmall%202', 'tier=__HIVE_DEFAULT_PARTITION__')
     """
     written = NULL if value is None else quote(str(value), safe="")
+    if value == NULL:  # a text like any other
+        written = written.replace("_", "%5F")
     return f"{quote(column, safe='')}={written}"
 
 

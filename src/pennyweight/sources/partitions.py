@@ -48,9 +48,13 @@ def partition_columns(path: str | PurePath) -> PartitionColumns:
     >>> partition_columns("runs/subject=gpt%2F5/tier=T0/part-0.parquet")
     (('subject', 'gpt/5'), ('tier', 'T0'))
     """
-    pairs = (part.partition("=") for part in PurePath(path).parts[:-1])
-    named = {unquote(name): unquote(value) for name, equals, value in pairs if name and equals}
-    return tuple((name, None if value == NULL else value) for name, value in named.items())
+    named: dict[str, str | None] = {}
+    for name, equals, written in (part.partition("=") for part in PurePath(path).parts[:-1]):
+        if name and equals:
+            column, value = unquote(name), None if written == NULL else unquote(written)
+            if named.setdefault(column, value) != value:
+                raise InputError([f"{path}: its folders give {column} two values."])
+    return tuple(named.items())
 
 
 def with_partition_columns(chunk: Chunk, columns: PartitionColumns) -> Chunk:
