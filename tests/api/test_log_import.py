@@ -106,7 +106,7 @@ def test_an_imported_run_has_no_suite(tmp_path: Path, store: Store) -> None:
         import_logs("r", "again", store=store)
 
 
-def test_a_log_that_is_served_is_kept_once_and_anew_if_it_changed(
+def test_a_log_that_is_served_is_kept_once_and_again_if_it_changed(
     tmp_path: Path, store: Store
 ) -> None:
     (tmp_path / "logs").mkdir()
