@@ -1,14 +1,12 @@
 """Partitions on a Ray cluster of two nodes: the numbers, and the errors, of one machine."""
 
 import json
-import os
-import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import pennyweight
-from api.sharing.test_ray_workers import NODE, QUIET
 from generate import many
 from pennyweight.errors import InputError, UsageError
 from scoring.large.test_scores import digits
@@ -21,40 +19,23 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """Two nodes on loopback. Nothing leaves this machine."""
-    os.environ.update(QUIET)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cluster_utils = pytest.importorskip("ray.cluster_utils")
-        made = cluster_utils.Cluster(
-            initialize_head=True, head_node_args={**NODE, "include_dashboard": False}
-        )
-        made.add_node(**NODE)
-        yield f"ray://{made.address}"
-        made.shutdown()
-    for name in QUIET:
-        del os.environ[name]
-
-
 def test_a_cluster_gives_the_numbers_and_the_errors_of_one_machine(
-    cluster: str, tmp_path: Path
+    cluster: Any, tmp_path: Path
 ) -> None:
-    rows = many(300, attempts=2)
+    rows, address = many(300, attempts=2), f"ray://{cluster.address}"
     for number in range(5):
         part(tmp_path / f"half={number % 2}" / f"{number}.jsonl", rows[number::5])
     expected = pennyweight.score(tmp_path, by="half").to_dict()
-    assert pennyweight.score(tmp_path, by="half", on=cluster).to_dict() == digits(expected)
+    assert pennyweight.score(tmp_path, by="half", on=address).to_dict() == digits(expected)
     path = tmp_path / "half=1" / "bad.jsonl"
     path.write_text(json.dumps({"task_id": "t0", "attempt": 1, "latency_ms": -3}) + "\n")
     problem = f'{path}, line 1: task "t0": latency_ms is -3; it must not be below 0.'
     with pytest.raises(InputError) as raised:
-        pennyweight.score(tmp_path, on=cluster)
+        pennyweight.score(tmp_path, on=address)
     assert problem in raised.value.problems
     (tmp_path / "broken.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"broken\.parquet: not a readable Parquet file"):
-        pennyweight.score(tmp_path, on=cluster)
+        pennyweight.score(tmp_path, on=address)
 
 
 def test_what_only_this_machine_can_do_is_refused(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
 """Workers as Ray actors, on a real cluster of two nodes on this machine."""
 
-import os
 import signal
 import sys
 import time
-import warnings
 from contextlib import closing
 from pathlib import Path
 
@@ -27,30 +25,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 TASKS, FLYING = 120, 4
-QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-    "RAY_enable_metrics_collection": "0",
-}
-NODE = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "object_store_memory": 80_000_000}
 RESOURCES = "resources: {cpu: 1}"
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """Two nodes on loopback. Nothing leaves this machine."""
-    os.environ.update(QUIET)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cluster_utils = pytest.importorskip("ray.cluster_utils")
-        made = cluster_utils.Cluster(
-            initialize_head=True, head_node_args={**NODE, "include_dashboard": False}
-        )
-        made.add_node(**NODE)
-        yield made
-        made.shutdown()
-    for name in QUIET:
-        del os.environ[name]
 
 
 def placed(path):
