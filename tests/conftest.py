@@ -33,6 +33,17 @@ def _no_scores_of_other_tests():
                 del declared[name]
 
 
+@pytest.fixture(autouse=True)
+def _no_modules_of_other_tests(tmp_path_factory):
+    """A module beside a suite stays imported: each test must bring its own."""
+    before = set(sys.modules)
+    yield
+    written = str(tmp_path_factory.getbasetemp())
+    for name in set(sys.modules) - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(written):
+            del sys.modules[name]
+
+
 @pytest.fixture(scope="session")
 def postgresql():
     """A PostgreSQL server for these tests alone."""

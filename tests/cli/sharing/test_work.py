@@ -1,5 +1,6 @@
 """`pennyweight run --on workers` and `pennyweight work`."""
 
+import pytest
 from click.testing import CliRunner
 
 from pennyweight.cli.group import cli
@@ -7,10 +8,15 @@ from pennyweight.cli.group import cli
 SUITE = "suite: s\ntasks: [a, b]\nsubjects: ['python:bot:answer']\n"
 
 
-def test_put_up_and_work(tmp_path, monkeypatch):
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bot.py").write_text("def answer(text):\n    return '4'\n")
     (tmp_path / "s.yaml").write_text(SUITE)
+
+
+@pytest.mark.usefixtures("suite")
+def test_put_up_and_work():
     store = ["--store", "store.db"]
     put = CliRunner().invoke(cli, ["run", "s.yaml", "--on", "workers", *store])
     assert put.exit_code == 0, put.output
@@ -22,9 +28,8 @@ def test_put_up_and_work(tmp_path, monkeypatch):
     assert done.stdout == ""
 
 
-def test_places_that_are_none(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "s.yaml").write_text(SUITE)
+@pytest.mark.usefixtures("suite")
+def test_places_that_are_none():
     wrong = CliRunner().invoke(cli, ["run", "s.yaml", "--on", "mars", "--store", "store.db"])
     assert "'workers'" in str(wrong.exception)
     both = CliRunner().invoke(cli, ["run", "s.yaml", "--on", "workers", "--record", "x.jsonl"])
