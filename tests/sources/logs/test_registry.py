@@ -59,6 +59,7 @@ LOGS: dict[str, list[Any]] = {
         {"results": {"version": 2, "results": [], "table": {}}, "config": {}},
         {"promptIdx": 0, "testIdx": 0, "success": True, "gradingResult": None},
         b"evalId: e\nresults:\n  version: 3\n",
+        b"config: {}\nresults:\n  version: 3\nevalId: e\n",
         b"q,[mini] plain,Status,Score,Named Scores,Grader Reason\n1,2,PASS,1,,\n",
         b"<promptfoo>\n  <evalId>e</evalId>\n</promptfoo>",
         b"<!doctype html><html><title>promptfoo</title></html>",

@@ -164,3 +164,25 @@ def test_not_of_two_conditions_is_not_both(tmp_path: Path) -> None:
     made = "".join(p.read_text() for p in sorted((tmp_path / "made").rglob("*.yaml")))
     assert "not_at_least" in made
     assert "not_contains" not in made
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("openai:gpt-4.1-mini", "openai/gpt-4.1-mini"),
+        ("openai:chat:gpt-4.1-mini", "openai/gpt-4.1-mini"),
+        ("openai:responses:gpt-5.1", "openai-responses/gpt-5.1"),
+        ("anthropic:messages:claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"),
+        ("xai:grok-4", "grok/grok-4"),
+    ],
+)
+def test_providers_are_called_in_their_own_format(
+    tmp_path: Path, provider: str, model: str
+) -> None:
+    config = tmp_path / "promptfooconfig.yaml"
+    config.write_text(
+        f"prompts: ['{{{{q}}}}']\nproviders: ['{provider}']\ntests: [vars: {{q: x}}]\n"
+    )
+    init_from(config, tmp_path / "made")
+    (subject,) = load_suite(tmp_path / "made" / "suite.yaml").subjects
+    assert subject.model == model

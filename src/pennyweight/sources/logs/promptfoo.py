@@ -36,7 +36,8 @@ def recognise(peek: Peek) -> bool:
     results = peek.inside("results")
     if isinstance(results, dict) and "version" in results:
         return "evalId" in peek.keys or not results.keys().isdisjoint({"prompts", "table", "stats"})
-    return peek.text.startswith("evalId:") and "\nresults:" in peek.text
+    below = f"\n{peek.text}"
+    return "\nevalId:" in below and "\nresults:" in below
 
 
 def recognise_form(peek: Peek) -> bool:

@@ -75,7 +75,7 @@ def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 def _with_defaults(subject: Mapping[str, Any]) -> dict[str, Any]:
     provider, _, model = subject["model"].partition("/")
-    if provider not in {"openai", "azure", "anthropic"} or _THINKS.match(model):
+    if provider not in {"openai", "openai-responses", "azure", "anthropic"} or _THINKS.match(model):
         return {}
     return {key: value for key, value in DEFAULTS.items() if key not in subject}
 
@@ -134,6 +134,8 @@ def _model(source: ForeignSuite, name: str, place: Place) -> str | None:
         return None
     if kind == "completion" and provider in {"openai", "azure", "azureopenai"}:
         source.note(f"{name} is called as a chat: there are no completions of a text here.")
+    if (provider, kind) == ("openai", "responses"):
+        return f"openai-responses/{model}"
     return f"{PROVIDERS[provider]}/{model}"
 
 
