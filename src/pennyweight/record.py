@@ -94,9 +94,8 @@ _DECLARED: tuple[Column, ...] = (
     ),
     _count(
         "attempt",
-        "The number of the attempt at this task, counting from 1.",
+        "The number of the attempt at this task. Runs count from 1; other files may count from 0.",
         *("run_number", "trial", "repeat"),
-        minimum=1,
         bits=32,
         **_KEY,
     ),

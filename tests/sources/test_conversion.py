@@ -101,6 +101,17 @@ def test_status_words_of_other_tools_and_errors_are_understood() -> None:
     assert (group.records, group.errors) == (8, 2)
 
 
+def test_attempts_may_be_counted_from_0() -> None:
+    def scored(first: int) -> Any:
+        rows = [
+            {"task_id": f"t{i % 4}", "repeat": first + i // 4, "target": "1", "answer": f"{i % 3}"}
+            for i in range(12)
+        ]
+        return score(rows).to_dict()["groups"]
+
+    assert scored(0) == scored(1)
+
+
 WRONG = [
     ("prob_correct", 1.5, "it must be between 0 and 1"),
     ("prob_correct", -0.1, "it must be between 0 and 1"),
@@ -117,7 +128,7 @@ WRONG = [
     ("latency_ms", "inf", "it must be a finite number"),
     ("cost_usd", "1e110", "it must not be above 1e+30"),
     ("cost_usd", "-1e110", "it must not be above 1e+30"),
-    ("attempt", 0, "it must not be below 1"),
+    ("attempt", -1, "it must not be below 0"),
     ("attempt", "first", "it must be a number"),
     ("passed", "maybe", "it must be true or false"),
     ("passed", 2, "it must be true or false"),
