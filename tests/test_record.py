@@ -87,7 +87,7 @@ def test_the_schema_accepts_records_and_refuses_bad_ones() -> None:
     for bad in (
         {"prob_correct": 1.5},
         {"prompt_tokens": -1},
-        {"attempt": 0},
+        {"attempt": -1},
         {"status": "weird"},
         {"expected_behaviors": "x"},
         {"passed": "maybe"},
