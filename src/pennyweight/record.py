@@ -122,8 +122,9 @@ _DECLARED: tuple[Column, ...] = (
     _text("messages", "The messages that were sent, as JSON.", **_RUN),
     _text(
         "target",
-        "The correct answer.",
+        "The correct answer. A column `expected` is it where no behaviours are counted.",
         *("expected_answer", "ground_truth", "gold", "reference", "label"),
+        *("expected_output", "ideal", "correct_answer", "expected"),
         **_STORED,
     ),
     _text("category", "The kind of scenario: happy_path, edge_case, adversarial, …", **_STORED),

@@ -27,7 +27,8 @@ SPELLED = [(column, name) for column in COLUMNS for name in (column.name, *colum
 def test_every_column_is_known_by_its_names(column: Any, name: str, tmp_path: Path) -> None:
     value = "ok" if column.choices else VALUES[column.type]
     out = tmp_path / "out.parquet"
-    score([{name: value}], metrics=["attempt_error_rate"], per_task=out)
+    beside = {"observed": 0} if column.name == "expected" else {}
+    score([{name: value, **beside}], metrics=["attempt_error_rate"], per_task=out)
     assert pl.read_parquet(out)[column.name].to_list() == [value]
 
 
@@ -99,6 +100,29 @@ def test_status_words_of_other_tools_and_errors_are_understood() -> None:
     rows += [{"error": "boom"}, {"status": "error"}, {"status": "ok", "error": "kept"}]
     (group,) = score([{"target": "1", "answer": "1", **row} for row in rows]).groups
     assert (group.records, group.errors) == (8, 2)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("values", [("Rome", "Bern"), ("4", "5"), (4, 5)])
+def test_expected_is_the_target_where_no_behaviours_are_counted(
+    values: tuple[Any, Any], ending: str, tmp_path: Path
+) -> None:
+    rows = [{"id": i, "expected": v, "answer": values[0]} for i, v in enumerate(values)]
+    path, out = tmp_path / f"r.{ending}", tmp_path / "out.parquet"
+    if ending == "jsonl":
+        path.write_bytes(jsonl(rows))
+    else:
+        getattr(pl.DataFrame(rows), f"write_{ending}")(path)
+    assert score(path, per_task=out)["accuracy"].value == 0.5
+    assert pl.read_parquet(out)["target"].to_list() == [str(v) for v in values]
+    assert score(path, metrics=["accuracy"])["accuracy"].value == 0.5
+
+
+def test_expected_is_a_count_beside_what_was_observed() -> None:
+    rows = [{"id": "a", "expected": 2, "observed": 1}, {"id": "b", "expected": 2, "observed": 2}]
+    scores = score(rows)
+    assert scores["behavior_coverage"].value == 0.75
+    assert scores["accuracy"].value is None
 
 
 def test_attempts_may_be_counted_from_0() -> None:

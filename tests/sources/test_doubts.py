@@ -80,3 +80,29 @@ def test_the_settings_of_a_folder_are_no_record(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model": "m", "temperature": 0}')
     result = command("score", tmp_path, "--format", "json")
     assert (result.code, result.json["groups"][0]["records"]) == (0, 1)
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.json", "r.csv"])
+def test_responses_without_an_answer_are_told(tmp_path: Path, name: str) -> None:
+    rows = [{"id": "a", "expected": "Rome", "output": "Rome"}, {"expected": "5", "output": "5"}]
+    path = written(tmp_path, name, *rows)
+    told = "no response among the first 2 has a line 'FINAL_ANSWER: …'"
+    assert told in command("score", path).err
+    for other in (["--answer", "last_line"], ["--map", "answer=output"]):
+        result = command("score", path, *other, "--format", "json")
+        assert result.json["groups"][0]["metrics"]["accuracy"] == 1
+        assert told not in result.err
+    assert told not in command("score", path, "--metric", "attempt_error_rate").err
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"target": "4", "output": "x"}, {"target": "4", "output": "FINAL_ANSWER: 4"}],
+        [{"target": "4", "output": "x", "answer": "4"}],
+        [{"target": "4", "output": "x", "passed": True}],
+        [{"output": "x"}],
+    ],
+)
+def test_responses_that_need_no_note(tmp_path: Path, rows: list[dict[str, object]]) -> None:
+    assert [*doubts(written(tmp_path, "r.jsonl", *rows))] == []

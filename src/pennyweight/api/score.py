@@ -306,7 +306,11 @@ def named_scorers(scorers: Scorers) -> tuple[Scorer, ...]:
     return found
 
 
-def doubtful(sources: Sequence[Source], map: Mapping[str, str]) -> Iterator[str]:  # noqa: A002
+def doubtful(
+    sources: Sequence[Source],
+    map: Mapping[str, str],  # noqa: A002
+    answer: str | None = None,
+) -> Iterator[str]:
     """Yield what looks wrong in the first records of files, such as latencies in seconds."""
     from pennyweight.sources.doubts import doubts  # noqa: PLC0415
     from pennyweight.sources.source import FileSource  # noqa: PLC0415
@@ -317,7 +321,8 @@ def doubtful(sources: Sequence[Source], map: Mapping[str, str]) -> Iterator[str]
         seen[source.origin] += 1
         few = seen[source.origin] <= _LOOKED_AT
         if few and isinstance(source, FileSource) and source.rereadable:
-            yield from (f"{source.name}: {what}" for what in doubts(Path(source.name), mapped))
+            found = doubts(Path(source.name), mapped, answer)
+            yield from (f"{source.name}: {what}" for what in found)
 
 
 def rules(answer: str | None, match: str | None) -> dict[str, Any]:

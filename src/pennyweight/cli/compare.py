@@ -75,6 +75,6 @@ def command(
     note_reading(compared, options["prices"])
     text = compared_tasks.render(compared, format) if tasks else render(compared, format, sort)
     click.echo(text, nl=False)
-    note_sources(resolved, options["map"])
+    note_sources(resolved, options["map"], options["answer"])
     note_unfinished(resolved)
     note_score_errors(compared.score_errors)

@@ -60,12 +60,14 @@ def note_score_errors(errors: Mapping[str, tuple[int, str]]) -> None:
             click.echo(line, err=True)
 
 
-def note_sources(sources: Iterable[Source], map: Mapping[str, str] | None = None) -> None:
+def note_sources(
+    sources: Iterable[Source], map: Mapping[str, str] | None = None, answer: str | None = None
+) -> None:
     """Print what people should know about records: logs whose numbers differ, doubtful columns."""
     from pennyweight.api.score import doubtful
 
     sources = list(sources)
-    for note in doubtful(sources, map or {}):
+    for note in doubtful(sources, map or {}, answer):
         click.echo(f"Note: {clean(note)}", err=True)
     for source in sources:
         for note in source.notes():

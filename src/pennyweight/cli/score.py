@@ -90,9 +90,10 @@ def command(
         print_people(resolved, options["confidence"])
     for note in scores.notes:
         click.echo(f"Note: {note}", err=True)
-    note_sources(resolved, options["map"])
+    has_accuracy = "accuracy" in scores.groups[0].estimates
+    note_sources(resolved, options["map"], options["answer"] if has_accuracy else "")
     note_unfinished(resolved)
-    if "accuracy" in scores.groups[0].estimates:
+    if has_accuracy:
         note_unanswered(resolved, options["answer"])
     note_score_errors(scores.score_errors)
     if per_task:

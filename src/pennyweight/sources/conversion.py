@@ -28,6 +28,12 @@ _RAW = {
 _TRUE, _FALSE = ["true", "1", "1.0", "yes"], ["false", "0", "0.0", "no"]
 _FINE = ["success", "succeeded", "completed", "done"]
 _NO_ERROR = ["", "false", "0", "none", "null", "[]", "{}", "no"]
+_COUNTS = frozenset(
+    name
+    for column in ("observed", "observed_behaviors", "violations", "violated")
+    for name in (column, *BY_NAME[column].aliases)
+)
+"""A table with one of these columns counts behaviours; in others, `expected` is the target."""
 _JOINER = "/"
 _EXACT = 2**53
 """Floating-point numbers represent every whole number up to this one exactly."""
@@ -114,7 +120,8 @@ class RecordConverter:
         types: dict[str, Any] = dict.fromkeys(self.others, pl.String)
         for column in self.columns:
             for name in self.mapping.sources[column]:
-                types[name] = _RAW.get(BY_NAME[column].type, pl.String)
+                raw = _RAW.get(BY_NAME[column].type, pl.String)
+                types[name] = raw if types.get(name, raw) == raw else pl.String
         return Names(types, self.everything)
 
     def check(self, seen: set[str]) -> None:
@@ -125,8 +132,11 @@ class RecordConverter:
     def __call__(self, parsed: Parsed) -> Converted:
         """Convert and check records; leave out invalid ones and list their problems."""
         raw = parsed.frame
-        key = tuple(raw.schema.items())
-        cells, checks = self._known.get(key) or self._known.setdefault(key, self._rules(raw.schema))
+        counted = not _COUNTS.isdisjoint({*parsed.present, *raw.columns})
+        key = (counted, *raw.schema.items())
+        cells, checks = self._known.get(key) or self._known.setdefault(
+            key, self._rules(raw.schema, counted=counted)
+        )
         flags = [c.broken.fill_null(value=False).alias(f"?{i}") for i, c in enumerate(checks)]
         places = parsed.numbers.alias(LINE).to_frame()
         table = places.hstack([s for s in raw if s.name != LINE]).lazy()
@@ -140,12 +150,12 @@ class RecordConverter:
         frame, found = _consistent(frame)
         return Converted(_settled(frame), sorted([*problems, *found]), count + len(found))
 
-    def _rules(self, schema: pl.Schema) -> _Rules:
+    def _rules(self, schema: pl.Schema, *, counted: bool) -> _Rules:
         cells: list[pl.Expr] = []
         checks: list[CellRule] = []
         used: set[str] = set()
         for name in self.columns:
-            present = [n for n in self.mapping.sources[name] if n in schema]
+            present = [n for n in self._sources(name, counted=counted) if n in schema]
             used.update(present)
             if not present:
                 cells.append(pl.lit(None, dtype=dtype(name)).alias(name))
@@ -160,6 +170,13 @@ class RecordConverter:
         absent = [n for n in self.others if n not in schema]
         cells += [pl.lit(None, dtype=pl.String).alias(n) for n in absent]
         return cells, checks
+
+    def _sources(self, name: str, *, counted: bool) -> Sequence[str]:
+        """Return the columns behind one: `expected` is a count, or the target if none observed."""
+        names = self.mapping.sources[name]
+        other = "target" if counted else "expected"
+        ambiguous = name == other and name not in self.mapping.mapped
+        return [n for n in names if n != "expected"] if ambiguous else names
 
 
 def _consistent(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Problem]]:

@@ -10,21 +10,30 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from pennyweight.record import BY_NAME
 from pennyweight.sources.peek import HEAD, Peek
+from pennyweight.text.extraction import MARKER, AnswerRule
+from pennyweight.text.extraction import answer as found_answer
 
 LONGEST_SECONDS = 100
 """Latencies that are all below this are hardly milliseconds: a call takes longer."""
 _LISTED = 20
 
 
-def doubts(path: Path, mapped: Container[str] = ()) -> Iterator[str]:
-    """Yield what people should know about the columns of a file, except those that are mapped."""
+def doubts(path: Path, mapped: Container[str] = (), answer: str | None = None) -> Iterator[str]:
+    """Yield what people should know about the columns of a file, except those that are mapped.
+
+    `answer` is the rule that was chosen to find answers in responses.
+    """
     peek = Peek.of(path)
     rows = peek.rows or tuple(_csv_rows(peek))
     if "latency" not in mapped:
         yield from _seconds(rows)
     yield from _several_answers(rows)
+    if answer is None and not any(name in mapped for name in _names("response")):
+        yield from _no_answers(rows)
 
 
 def _csv_rows(peek: Peek) -> Iterator[Mapping[str, Any]]:
@@ -62,9 +71,31 @@ def _several_answers(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             return
 
 
+def _no_answers(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    scored = [
+        str(_first(row, "response"))
+        for row in rows
+        if _first(row, "target") is not None
+        and _first(row, "response") is not None
+        and all(_first(row, name) is None for name in ("answer", "correct", "passed"))
+    ]
+    found = pl.select(
+        found_answer(pl.lit(pl.Series(scored, dtype=pl.String)), AnswerRule())
+    ).to_series()
+    if scored and not found.count():
+        yield (
+            f"no response among the first {len(scored)} has a line '{MARKER} …', and without an "
+            "answer it counts as wrong. To find answers: --answer last_line, or another rule. If a "
+            "response is the answer: --map answer=response."
+        )
+
+
+def _names(column: str) -> tuple[str, ...]:
+    return (column, *BY_NAME[column].aliases)
+
+
 def _first(row: Mapping[str, Any], column: str) -> Any:
-    names = (column, *BY_NAME[column].aliases)
-    found = next((row[name] for name in names if row.get(name) is not None), None)
+    found = next((row[name] for name in _names(column) if row.get(name) is not None), None)
     return json.dumps(found) if isinstance(found, list | dict) else found
 
 
