@@ -102,3 +102,44 @@ def tables(store):
     """The FTS5 tables of a store; PostgreSQL has none."""
     names = inspect(store.engine).get_table_names()
     return [n for n in names if n.startswith("pennyweight_words_") and n[18:].isdigit()]
+
+
+def walked(store, text, *, back):
+    """The tasks on all pages of one record each, from the first or from the last."""
+    tasks, edge = [], {"last": True} if back else {}
+    while True:
+        page = queries.page(store, RUN, Filter(text=text), limit=1, **edge)
+        rows = page.rows
+        if not rows:
+            return tasks
+        tasks.append(rows[0]["task_id"])
+        key = tuple(rows[0][name] for name in queries.ORDER)
+        if not (page.before if back else page.after):
+            return tasks
+        edge = {"before" if back else "after": key}
+
+
+@pytest.mark.parametrize("near", [0, 3])
+def test_pages_follow_the_index_both_ways(searched, monkeypatch, near):
+    monkeypatch.setattr(search_index, "NEAR", near)
+    before = {text: walked(searched, text, back=False) for text in ASKED}
+    assert before["needle"] == ["b", "c", "d"]
+    search_index.build(searched, RUN)
+    assert {text: walked(searched, text, back=False) for text in ASKED} == before
+    turned = {text: tasks[::-1] for text, tasks in before.items()}
+    assert {text: walked(searched, text, back=True) for text in ASKED} == turned
+
+
+def test_common_words_are_counted_and_paged_in_order(searched):
+    more = [record(f"z{i:04}", response="common needle") for i in range(2_500)]
+    searched.write(more, [call("z0000")])
+    search_index.build(searched, RUN)
+    assert search_index.candidates(searched, RUN, "common") is None
+    assert queries.count(searched, RUN, Filter(text="needle")) == 2_503
+    assert queries.count(searched, RUN, Filter(text="common"), 1_000) == 1_001
+    first = queries.page(searched, RUN, Filter(text="common"), limit=1).rows[0]
+    place = ("z2398", *(first[n] for n in queries.ORDER[1:]))
+    page = queries.page(searched, RUN, Filter(text="common nee"), after=place)
+    assert [*page.columns["task_id"]] == [f"z{i:04}" for i in range(2_399, 2_449)]
+    assert page.after
+    assert page.before

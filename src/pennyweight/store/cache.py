@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
@@ -20,7 +20,16 @@ from pennyweight.store.cells import SETTINGS, DamagedRun, checked, json_cell, so
 from pennyweight.store.connection import guarded
 from pennyweight.store.read_connection import Row, fetch
 from pennyweight.store.store import RUN_COLUMNS, Store, StoredRun, now
-from pennyweight.store.tables import CALL, DECISION, DIGEST, MEASURED, REMARK, RUN, VERDICT
+from pennyweight.store.tables import (
+    CALL,
+    DECISION,
+    DIGEST,
+    LABEL,
+    MEASURED,
+    REMARK,
+    RUN,
+    VERDICT,
+)
 
 SQLITE_BATCH = 5_000
 """Rows per transaction in SQLite, small enough that a run does not wait long for it."""
@@ -37,7 +46,16 @@ _SAID = (
     .where(REMARK.c.run == RUN.c.id, REMARK.c.task_id.is_(None))
     .scalar_subquery()
 )
-_STATE = select(*RUN_COLUMNS, _NEWEST, _SPOKEN, _STAMP, _SAID).where(RUN.c.id == _RUN)
+_LABELS = (
+    select(LABEL.c[name]).where(LABEL.c.run == RUN.c.id).scalar_subquery()
+    for name in ("title", "archived")
+)
+_DECISIONS = (  # each saved verdict has another time, so that their sum changes with any of them
+    select(what).where(DECISION.c.run == RUN.c.id).scalar_subquery()
+    for what in (func.count(), func.sum(DECISION.c.at))
+)
+_ABOUT = (*_LABELS, *_DECISIONS)
+_STATE = select(*RUN_COLUMNS, _NEWEST, _SPOKEN, _STAMP, _SAID, *_ABOUT).where(RUN.c.id == _RUN)
 _DATA = select(DIGEST.c.data).where(DIGEST.c.run == _RUN)
 _LISTED = (
     select(*(c for c in RUN_COLUMNS if c.name not in {"text", "path", "data_hash"}), *_BRIEF)
@@ -64,6 +82,13 @@ class RunState:
     stamp: str
     digest_stamp: str | None
     newest_remark: int | None
+    row: Row = field(default=(), repr=False)
+    """What was read: it changes with the run, its digest, its notes, its label, its verdicts."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether the run is done and its digest is of this state."""
+        return self.run.status == "done" and self.digest_stamp == self.stamp
 
 
 def state(store: Store, name: str) -> RunState | None:
@@ -73,12 +98,17 @@ def state(store: Store, name: str) -> RunState | None:
     rows = fetch(store, _STATE, {"run": name})
     if not rows:
         return None
-    *values, newest, spoken, digest_stamp, remark = rows[0]
-    names = (c.name for c in RUN_COLUMNS)
-    run = StoredRun.of(dict(zip(names, values, strict=True)))
+    return _state(rows[0])
+
+
+@lru_cache(64)
+def _state(row: Row) -> RunState:
+    """Read the state of a run; most pages ask for one that was read before."""
+    run = StoredRun.of(dict(zip((c.name for c in RUN_COLUMNS), row, strict=False)))
+    newest, spoken, digest_stamp, remark = row[len(RUN_COLUMNS) : len(RUN_COLUMNS) + 4]
     first, last = _stamped(run.status, run.ended, run.settings)
     stamp = f"{first}{json.dumps([newest, spoken])[1:-1]}{last}"
-    return RunState(run, stamp, digest_stamp, remark)
+    return RunState(run, stamp, digest_stamp, remark, row)
 
 
 def _stamped(status: str, ended: float | None, settings: Mapping[str, Any]) -> tuple[str, str]:

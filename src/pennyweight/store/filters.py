@@ -36,6 +36,7 @@ RESULT = "result"
 """Whether the answer is correct or, without a target, whether the attempt passed."""
 FLAGS = (RESULT, "correct", "passed", "truncated", "self_correcting")
 ON = tuple(f"m.{n} = r.{n}" for n in INDEX_ORDER)
+MEASURES_BESIDE = f"LEFT JOIN {MEASURED.name} m ON {' AND '.join(ON)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def joined_tables(*, narrow: bool) -> str:
     """Join records and measures. CROSS JOIN keeps SQLite from scanning the wide table."""
     if narrow:
         return f"{MEASURED.name} m CROSS JOIN {RECORD.name} r"
-    return f"{RECORD.name} r LEFT JOIN {MEASURED.name} m ON {' AND '.join(ON)}"
+    return f"{RECORD.name} r {MEASURES_BESIDE}"
 
 
 def conditions(

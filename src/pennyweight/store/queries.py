@@ -14,7 +14,15 @@ from pennyweight.store.cells import check_column, checked
 from pennyweight.store.filters import FAILED as FAILED  # noqa: PLC0414
 from pennyweight.store.filters import FLAGS as FLAGS  # noqa: PLC0414 - those who query use them
 from pennyweight.store.filters import LIST_FILTERS as LIST_FILTERS  # noqa: PLC0414
-from pennyweight.store.filters import ON, SAID, conditions, is_sqlite, joined_tables, value_sql
+from pennyweight.store.filters import (
+    MEASURES_BESIDE,
+    ON,
+    SAID,
+    conditions,
+    is_sqlite,
+    joined_tables,
+    value_sql,
+)
 from pennyweight.store.filters import ORDER as ORDER  # noqa: PLC0414
 from pennyweight.store.filters import OWN_FILTERS as OWN_FILTERS  # noqa: PLC0414
 from pennyweight.store.filters import PEOPLE as PEOPLE  # noqa: PLC0414
@@ -24,7 +32,7 @@ from pennyweight.store.filters import TEXT_FILTERS as TEXT_FILTERS  # noqa: PLC0
 from pennyweight.store.filters import Filter as Filter  # noqa: PLC0414
 from pennyweight.store.filters import known_name as known_name  # noqa: PLC0414
 from pennyweight.store.read_connection import fetch, reading
-from pennyweight.store.search_index import with_index
+from pennyweight.store.search_index import in_order, with_index
 from pennyweight.store.store import Store
 from pennyweight.store.tables import (
     INDEX_ORDER,
@@ -88,13 +96,23 @@ def page(
     of the index, a page is found by the index. Sorted by a measure, it is found by reading that
     measure of the whole run, which is narrow, and then only the records of the page.
     """
-    wanted = with_index(store, run, wanted)
     back = last or before is not None
     edge = before if back else after
+    lead = None
+    if sort is None and wanted.text:
+        lead = in_order(store, run, wanted, after=after, before=before, back=back, page=limit + 1)
+    wanted = wanted if lead else with_index(store, run, wanted)
     narrow = sort is not None or wanted.measured
     where, values = conditions(run, wanted, lite=is_sqlite(store), narrow=narrow)
     read = _columns(columns)
-    if sort is None:
+    if lead:
+        tables, chosen = f"{lead.tables} {MEASURES_BESIDE}", " AND ".join([*where, *lead.where])
+        values |= lead.values
+        query = (  # only known names are in it, every value is bound
+            f"SELECT {', '.join(read)} FROM {tables} WHERE {chosen} "  # noqa: S608
+            f"ORDER BY {lead.order} LIMIT {limit + 1:d}"
+        )
+    elif sort is None:
         key = [f"{'m' if narrow else 'r'}.{n}" for n in ORDER]
         if edge is not None:
             where.append(f"({', '.join(key)}) {'<' if back else '>'} ({_marks(values, edge)})")
@@ -172,10 +190,15 @@ def _held(names: Sequence[str], found: Sequence[Sequence[Any]]) -> dict[str, Seq
 
 def count(store: Store, run: str, wanted: Filter, most: int = 10_000) -> int:
     """Count records, up to one more than `most`."""
-    wanted = with_index(store, run, wanted)
+    lead = in_order(store, run, wanted) if wanted.text else None
+    wanted = wanted if lead else with_index(store, run, wanted)
     narrow = wanted.measured
     where, values = conditions(run, wanted, lite=is_sqlite(store), narrow=narrow)
-    tables = joined_tables(narrow=narrow)
+    tables = lead.tables if lead else joined_tables(narrow=narrow)
+    where, values = (
+        [*where, *(lead.where if lead else ())],
+        {**values, **(lead.values if lead else {})},
+    )
     inner = f"SELECT 1 FROM {tables} WHERE {' AND '.join(where)} LIMIT {most + 1:d}"  # noqa: S608
     query = f"SELECT count(*) FROM ({inner}) AS found"  # noqa: S608
     return int(fetch(store, query, values)[0][0])

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, text, update
 
 from pennyweight.store.connection import guarded
-from pennyweight.store.filters import SEARCHED, Filter
+from pennyweight.store.filters import SEARCHED, Filter, is_sqlite
 from pennyweight.store.read_connection import fetch
 from pennyweight.store.store import Store, now
 from pennyweight.store.tables import CALL, INDEX_ORDER, RECORD, RUN, SEARCH, WORDS
@@ -24,7 +24,9 @@ from pennyweight.store.tables import CALL, INDEX_ORDER, RECORD, RUN, SEARCH, WOR
 MAX_CHARACTERS = 300_000
 """Of longer texts, the beginning is indexed."""
 MAX_CANDIDATES = 2_000
-"""Where an index finds more records, it is not used."""
+"""Where an index finds more records, it is not combined with other filters."""
+NEAR = 2_000
+"""Where so many records fill a page, they are read without an index."""
 BATCH = 5_000
 """Records per transaction, few enough that a run that is being written does not wait long."""
 STALE_SECONDS = 3_600.0
@@ -54,30 +56,127 @@ def indexed_words(wanted: str) -> list[str]:
     return _WORD.findall(wanted.lower()) if known and not wanted.startswith("*") else []
 
 
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """The words of a text in an index; `whole` takes the last one as a whole word too."""
+
+    place: int
+    words: str
+    whole: str
+
+    @classmethod
+    def of(cls, store: Store, run: str, wanted: str) -> _Lookup | None:
+        """Look a text up; None if the run as it is has no index, or the text no words for it."""
+        words, lite = indexed_words(wanted), is_sqlite(store)
+        place = _place(store, run) if words and (lite or wanted.isascii()) else None
+        if place is None:
+            return None
+        quote, both, more = ('"', " AND ", "*") if lite else ("'", " & ", ":*")
+        whole = both.join(f"{quote}{word}{quote}" for word in words)
+        return cls(place, whole + more, whole)
+
+    def found(self, columns: str, *, lite: bool) -> str:
+        """Return SQL for the numbers of the records that may have the text, as `n`."""
+        if lite:
+            table = _table(self.place)
+            return f"SELECT {columns} FROM {table} WHERE {table} MATCH :words"  # noqa: S608
+        where = f"place = {self.place:d} AND words @@ CAST(:words AS tsquery)"
+        return f"SELECT {columns} FROM {WORDS.name} WHERE {where}"  # noqa: S608
+
+    def reaches(self, store: Store, words: str, most: int, more: str = "") -> bool:
+        """Whether the index finds at least so many records."""
+        inner = f"{self.found('1', lite=is_sqlite(store))} {more} LIMIT {most:d}"
+        query = f"SELECT count(*) FROM ({inner}) AS found"  # noqa: S608
+        return bool(fetch(store, query, {"words": words})[0][0] >= most)
+
+
 def candidates(store: Store, run: str, wanted: str) -> tuple[str, dict[str, Any]] | None:
     """Return SQL for the keys of records that may have a text, and its values.
 
     None if there is no index of the run as it is, or if the text has no words to look up. Also
     None for common words: a page of them is found sooner by reading records until it is full.
     """
-    lite = store.engine.dialect.name == "sqlite"
-    words = indexed_words(wanted)
-    place = _place(store, run) if words and (lite or wanted.isascii()) else None
-    if place is None:
+    asked = _Lookup.of(store, run, wanted)
+    if asked is None:
         return None
-    *whole, last = words
-    if lite:
-        asked = " AND ".join([*(f'"{word}"' for word in whole), f'"{last}"*'])
-        inner = f"SELECT rowid FROM {_table(place)} WHERE {_table(place)} MATCH :words"  # noqa: S608
-        chosen, found = f"n IN ({inner})", inner
+    # whole words are counted at once, and what begins with a word only by reading all of it
+    if any(asked.reaches(store, words, MAX_CANDIDATES + 1) for words in (asked.whole, asked.words)):
+        return None
+    if is_sqlite(store):
+        chosen = f"n IN ({asked.found('rowid', lite=True)})"
+        query = f"SELECT {_KEY} FROM {WORDS.name} WHERE place = {asked.place:d} AND {chosen}"  # noqa: S608
     else:
-        asked = " & ".join([*(f"'{word}'" for word in whole), f"'{last}':*"])
-        chosen = "words @@ CAST(:words AS tsquery)"
-        found = f"SELECT 1 FROM {WORDS.name} WHERE place = {place:d} AND {chosen}"  # noqa: S608
-    query = f"SELECT {_KEY} FROM {WORDS.name} WHERE place = {place:d} AND {chosen}"  # noqa: S608
-    most = f"SELECT count(*) FROM ({found} LIMIT {MAX_CANDIDATES + 1:d}) AS found"  # noqa: S608
-    many = fetch(store, most, {"words": asked})[0][0]
-    return (query, {"words": asked}) if many <= MAX_CANDIDATES else None
+        query = asked.found(_KEY, lite=False)
+    return query, {"words": asked.words}
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOrder:
+    """Records read in the order of an index, which is the order of pages: only as many as needed.
+
+    `where` joins the records `r` to the numbers `n` of the index and restricts them to a range.
+    """
+
+    tables: str
+    where: tuple[str, ...]
+    values: Mapping[str, Any]
+    order: str
+
+
+def in_order(
+    store: Store,
+    run: str,
+    wanted: Filter,
+    *,
+    after: Sequence[Any] | None = None,
+    before: Sequence[Any] | None = None,
+    back: bool = False,
+    page: int = 0,
+) -> IndexOrder | None:
+    """Return how to read the records with a text one by one; None if an index does not help.
+
+    That is also so if other filters remain, and where a page of so many records is full soon.
+    """
+    asked = _Lookup.of(store, run, wanted.text) if wanted == Filter(text=wanted.text) else None
+    if asked is None or not wanted.text:
+        return None
+    lite = is_sqlite(store)
+    first = _passed(store, asked.place, after, "<=") if after else 0
+    last = _passed(store, asked.place, before, "<") if before else None
+    if lite and page and not back and asked.whole == f'"{wanted.text.lower()}"':
+        near = f"AND rowid > {first:d} AND rowid <= {first + NEAR:d}"
+        if asked.reaches(store, asked.whole, page, near):
+            return None
+    n, down = ("rowid", " DESC" if back else "") if lite else ("w.n", "")
+    limits = [f"{n} > {first:d}", *([f"{n} <= {last:d}"] if last is not None else [])]
+    where = [f"w.place = {asked.place:d}", *(f"w.{name} = r.{name}" for name in INDEX_ORDER)]
+    if lite:
+        inner = f"{asked.found('rowid AS n', lite=True)} AND {' AND '.join(limits)}"
+        tables = f"({inner} ORDER BY rowid{down}) f CROSS JOIN {WORDS.name} w CROSS JOIN"
+        where.append("w.n = f.n")
+    else:
+        tables = f"{WORDS.name} w CROSS JOIN"
+        where += [*limits, "w.words @@ CAST(:words AS tsquery)"]
+    order = f"{'f' if lite else 'w'}.n{' DESC' if back else ''}"
+    return IndexOrder(f"{tables} {RECORD.name} r", tuple(where), {"words": asked.words}, order)
+
+
+def _passed(store: Store, place: int, key: Sequence[Any], sign: str) -> int:
+    """Return how many records of an index are before a key: they are numbered in its order."""
+    named = {f"k{i}": part for i, part in enumerate(key)}
+    query = (  # only known names are in it, every value is bound
+        f"SELECT ({_KEY}) {sign} ({', '.join(f':{name}' for name in named)}) "  # noqa: S608
+        f"FROM {WORDS.name} WHERE place = {place:d} AND n = :n"
+    )
+    last = f"SELECT max(n) FROM {WORDS.name} WHERE place = {place:d}"  # noqa: S608
+    low, high = 0, fetch(store, last)[0][0] or 0
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fetch(store, query, {**named, "n": middle})[0][0]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def with_index(store: Store, run: str, wanted: Filter) -> Filter:
@@ -132,6 +231,8 @@ def build(store: Store, run: str, tell: Callable[[int], None] = lambda _: None) 
         _forget(connection, run, but=place)
         done = update(SEARCH).where(SEARCH.c.place == place).values(stamp=stamp, at=now())
         connection.execute(done)
+        if connection.dialect.name != "sqlite":  # so that it knows which words are common
+            connection.exec_driver_sql(f"ANALYZE {WORDS.name}")
 
 
 def _number(connection: Connection, run: str, place: int) -> int:

@@ -28,6 +28,7 @@ from pennyweight.web import (
 from pennyweight.web.access import TooMany
 from pennyweight.web.assets import rendered, static
 from pennyweight.web.guard import COOKIE
+from pennyweight.web.page_cache import answer, packed
 from pennyweight.web.site import Shown, Site
 
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
@@ -36,6 +37,8 @@ WAYS = {
 }  # fmt: skip
 CACHED_TEMPLATES = ("runs.html",)
 """Large pages that rarely change, and whose few values are quick to compare."""
+CACHED_VIEWS = (run_page.run, run_page.metrics, grid_page.grid)
+"""Pages that show nothing but a run's digest, its grid, its notes, its label and its verdicts."""
 MAX_FORM_BYTES = 4_096
 
 
@@ -86,20 +89,37 @@ def _page(view: Callable[[Request, Site], Shown]) -> Callable[[Request], Respons
         template, values = view(request, request.app.state.site)
         return _shown(request, template, values)
 
-    return show
+    def show_again(request: Request) -> Response:
+        site: Site = request.app.state.site
+        state, common = site.state(request.path_params["run"]), _common(request)
+        place = (request.scope["path"], request.scope["query_string"], *common.items())
+        page = site.pages.find(place, state.row) if state.settled else None
+        if page is None:
+            template, values = view(request, site)
+            page = packed(rendered(template, {**common, **values}))
+            if state.settled and site.digests.holds(state):
+                site.pages.keep(place, state.row, page)
+        return answer(request, page)
+
+    return show_again if view in CACHED_VIEWS else show
 
 
-def _shown(request: Request, template: str, values: dict[str, Any], status: int = 200) -> Response:
+def _common(request: Request) -> dict[str, Any]:
+    """Return the values that every page has: they depend on the address and the reader."""
     site: Site = request.app.state.site
     theme = request.cookies.get("theme")
     right = request.scope.get("state", {}).get("right")
-    common = {
+    return {
         "ways": _ways(_here(request.scope["path"])),
         "theme": theme if theme in {"light", "dark"} else None,
         "csrf": site.access.csrf if right else "",
         "right": right,
         "open": site.access.open,
     }
+
+
+def _shown(request: Request, template: str, values: dict[str, Any], status: int = 200) -> Response:
+    common = _common(request)
     if template in CACHED_TEMPLATES:
         return HTMLResponse(_written(template, *common.items(), *values.items()), status)
     return HTMLResponse(rendered(template, {**common, **values}), status)

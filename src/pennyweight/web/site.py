@@ -31,6 +31,7 @@ from pennyweight.errors import NotFoundError
 from pennyweight.web.access import Access
 from pennyweight.web.addresses import is_storable
 from pennyweight.web.jobs import Jobs, left_behind
+from pennyweight.web.page_cache import PageCache
 
 T = TypeVar("T")
 Shown = tuple[str, dict[str, Any]]
@@ -73,6 +74,7 @@ class Site:
     pairs: BoardPairs
     views: dict[tuple[Any, ...], tuple[Mapping[str, Any], Any]] = field(default_factory=dict)
     """What was computed and drawn of the last digests."""
+    pages: PageCache = field(default_factory=PageCache)
 
     def once(self, digest: Mapping[str, Any], what: tuple[Any, ...], make: Callable[[], T]) -> T:
         """Compute something of a digest once, as long as it is remembered."""

@@ -171,6 +171,11 @@ class DigestCache:
         self.ask(run)
         return CachedDigest(found, current=False)
 
+    def holds(self, state: RunState) -> bool:
+        """Whether the digest of this very state was read, and can be shown."""
+        with self._lock:
+            return (state.run.id, state.stamp) in self._memory
+
     def now(self, run: StoredRun) -> CachedDigest:
         """Return the digest of a run as it is now, however long computing it takes."""
         state = cache.state(self.store, run.id)
