@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from pennyweight.api.pages.headlines import SideHeadline, pack
 from pennyweight.store import cache as kept
 from pennyweight.store.store import CALL_COLUMNS, RECORD_COLUMNS, Store, StoredRun
 
@@ -35,6 +36,7 @@ def fill_list(store: Store) -> None:
         stamp = kept.stamp(store, store.find(name))
         told = {"stamp": stamp, "metric": "accuracy", "value": i / RUNS, "low": 0.0, "high": 1.0}
         told |= {"records": 100 * i, "errors": 0, "cost_usd": 0.01 * i, "data": "{}"}
+        told |= {"sides": pack([SideHeadline("", None, None, i / RUNS, 0.0, 1.0)])}
         kept.save_digest(store, name, **told)
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from cli.command import Result, pennyweight, refused, scores
+from pennyweight.api.pages import ended_run
+from pennyweight.store import cache
 from pennyweight.store.lease import Owner, take_run
 from pennyweight.store.store import Store
 from store.samples import call
@@ -431,3 +433,15 @@ def test_force_without_resume_is_refused(tmp_path):
     said = refused("run", tmp_path / "suite.yaml", "--force")
     assert "--force requires --resume" in said
     assert not list(tmp_path.iterdir())
+
+
+def test_numbers_are_there_when_a_run_ends_that_took_long(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(answer="last_line")
+    monkeypatch.setattr(ended_run, "MAX_SHARE", 1e9)  # as if it had taken that long
+    assert run("s.yaml", "--format", "json").json["groups"]
+    with closing(Store()) as store:
+        found = cache.state(store, store.find("latest").id)
+    assert found is not None
+    assert found.digest_stamp == found.stamp

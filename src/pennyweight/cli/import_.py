@@ -28,11 +28,16 @@ def command(paths: tuple[str, ...], name: str | None, **options: Any) -> None:
     any other run: pennyweight serve. The verdict of the tool counts.
     """
     from pennyweight.api.log_import import import_logs
+    from pennyweight.api.sources import open_store
+    from pennyweight.cli.run import compute_numbers
 
-    made = import_logs(list(paths), name, **options)
+    at = open_store(options.pop("store"))
+    click.get_current_context().call_on_close(at.close)
+    made = import_logs(list(paths), name, store=at, **options)
     for note in made.notes:
         click.echo(f"Note: {clean(note)}", err=True)
     if made.left_out:
         click.echo(f"{plural(made.left_out, 'bad record')} left out.", err=True)
     errors = f", including {plural(made.errors, 'error')}," if made.errors else ""
     click.echo(f"Imported {plural(made.records, 'record')}{errors} as run {made.run_id}.")
+    compute_numbers(at, made.run_id)

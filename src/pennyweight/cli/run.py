@@ -151,8 +151,16 @@ def command(
         from pennyweight.cli.gate import show
 
         show(result.verdict, "table" if format == "csv" else format)
+    compute_numbers(at, result.id)
     if result.exit_code:
         raise click.exceptions.Exit(result.exit_code)
+
+
+def compute_numbers(store: Store, run: str) -> None:
+    """Compute what the page of a run shows, if that adds little to the time of the run."""
+    from pennyweight.api.pages.ended_run import compute_ahead
+
+    compute_ahead(store, run, lambda text: click.echo(text, err=True))
 
 
 def _check_together(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from pennyweight.errors import PennyweightError
+
 if TYPE_CHECKING:
     from pennyweight.store.store import Store, StoredRun
 
@@ -30,6 +32,13 @@ def compute_ahead(store: Store, name: str, tell: Callable[[str], None] = lambda 
     The records are stored already, and a digest can be computed at any time: an interrupt or an
     error here loses nothing. Return whether the digest is stored.
     """
+    try:
+        return _computed(store, name, tell)
+    except (PennyweightError, KeyboardInterrupt):
+        return False
+
+
+def _computed(store: Store, name: str, tell: Callable[[str], None]) -> bool:
     run = store.find(name)
     seconds = digest_seconds(run)
     if run.status != "done" or seconds > MAX_SHARE * ((run.ended or 0.0) - run.created):
@@ -41,7 +50,5 @@ def compute_ahead(store: Store, name: str, tell: Callable[[str], None] = lambda 
     digests = DigestCache(store)
     try:
         return digests.now(run).digest is not None
-    except KeyboardInterrupt:
-        return False
     finally:
         digests.close()

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -222,8 +223,12 @@ def _cells(text: str, width: int) -> tuple[GridCell | None, ...]:
 
 def _cell(written: Any) -> GridCell | None:
     if isinstance(written, int | float):
-        return GridCell(float(written), 1, 0)
+        return _made(float(written), 1, 0)
     match written:
         case [int() | float() | None as value, int(n), int(errors)]:
-            return GridCell(None if value is None else float(value), n, errors)
+            return _made(None if value is None else float(value), n, errors)
     return None
+
+
+_made = lru_cache(4_096)(GridCell)
+"""The same few cells are on every page."""

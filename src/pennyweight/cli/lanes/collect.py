@@ -76,7 +76,7 @@ def command(
     from pennyweight.api.lanes import collect as api
     from pennyweight.api.run import Until
     from pennyweight.api.sources import open_store
-    from pennyweight.cli.run import print_scores
+    from pennyweight.cli.run import compute_numbers, print_scores
     from pennyweight.cli.run_display import RunDisplay
 
     at = open_store(store)
@@ -96,5 +96,6 @@ def command(
         from pennyweight.cli.gate import show
 
         show(result.verdict, "table" if format == "csv" else format)
+    compute_numbers(at, result.id)
     if code := 3 if result.is_waiting and not result.exit_code else result.exit_code:
         raise click.exceptions.Exit(code)

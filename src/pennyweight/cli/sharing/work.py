@@ -40,6 +40,7 @@ def command(run: str, file: str | None, subjects: tuple[str, ...], store: str | 
     """
     from pennyweight.api.sharing.work import work
     from pennyweight.api.sources import open_store
+    from pennyweight.cli.run import compute_numbers
     from pennyweight.cli.run_display import RunDisplay
     from pennyweight.render.run_end import work_sentences
 
@@ -52,6 +53,8 @@ def command(run: str, file: str | None, subjects: tuple[str, ...], store: str | 
     ended = result.tally.end
     for line in work_sentences(result.run.id, result.made, failed, result.left, ended):
         click.echo(line, err=True)
+    if not result.left:
+        compute_numbers(at, result.run.id)
     if result.interrupted:
         raise click.exceptions.Exit(130)
     if failed or result.tally.stop_reason:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 from typing import Any
 
@@ -84,6 +85,7 @@ def rows_for(sides: int) -> int:
     return max(MIN_ROWS, min(MAX_ROWS, CELLS // sides))
 
 
+@lru_cache(4_096)
 def cell_words(value: float | None, attempts: int, errors: int) -> tuple[str, str]:
     """Return the class and the text of a cell, readable without colour.
 
@@ -103,16 +105,17 @@ def grid_lines(
 ) -> tuple[GridLine, ...]:
     """Write the rows of a grid; each cell leads to the replies."""
     made = []
+    places = [(escape(side.query), place) for side, place in zip(sides, columns, strict=True)]
     for row in rows:
         at = escape(base + quote(row.task))  # empty where there are no replies to read
         cells = []
-        for side, place in zip(sides, columns, strict=True):
+        for query, place in places:
             cell = row.cells[place]
             if cell is None:
                 cells.append('<td class="gn">·</td>')
                 continue
             kind, text = cell_words(cell.value, cell.attempts, cell.errors)
-            shown = f'<a href="{at}{escape(side.query)}">{text}</a>' if at else text
+            shown = f'<a href="{at}{query}">{text}</a>' if at else text
             cells.append(f'<td class="{kind}">{shown}</td>')
         category = one_line(row.category or "", 40)
         made.append(GridLine(row.task, category, base + quote(row.task), Markup("".join(cells))))  # noqa: S704

@@ -1,0 +1,105 @@
+"""Pages that are sent again: never to others, never after something changed."""
+
+import gzip
+import http.client
+import json
+import re
+
+import pytest
+
+from pennyweight.web.page_cache import MAX_BYTES, PageCache
+from web.serving import replayed, serving
+
+TOKEN, READ = "write-0123456789abcdef", "read-0123456789abcdef"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """A server with a token that may write and one that may read; also the id of its run."""
+    folder = tmp_path_factory.mktemp("cached")
+    run = replayed(folder)
+    (folder / "policy.yaml").write_text("policy: p\nthresholds:\n  blocking: {accuracy: 25%}\n")
+    tokens = {"PENNYWEIGHT_TOKEN": TOKEN, "PENNYWEIGHT_READ_TOKEN": READ}
+    with serving(folder, env=tokens, open_to_all=False) as server:
+        yield server, run
+
+
+def asked(server, path, token=TOKEN, **more):
+    headers = {"Authorization": f"Bearer {token}", **more}
+    status, _, page = server.get(path, headers=headers)
+    assert status == 200
+    return page
+
+
+def changed(server, path, body):
+    given = {"Authorization": f"Bearer {TOKEN}"}
+    status, _ = server.json(
+        path, method="POST", body=body.encode(),
+        headers={**given, "Content-Type": "application/json"},
+    )  # fmt: skip
+    assert status == 201
+
+
+@pytest.mark.parametrize("place", ["", "/grid", "/metrics"])
+def test_a_page_is_the_same_when_it_is_asked_for_again(guarded, place):
+    server, run = guarded
+    first, *others = (asked(server, f"/runs/{run}{place}") for _ in range(3))
+    assert others == [first, first]
+    assert server.get(f"/runs/{run}{place}")[0] == 303  # to the page that asks for a token
+
+
+def test_readers_with_other_rights_and_looks_get_their_own_pages(guarded):
+    server, run = guarded
+    at = f"/runs/{run}"
+    for _ in range(2):
+        writes, reads = asked(server, at), asked(server, at, READ)
+        assert "data-look" in reads
+        assert "data-look" not in writes
+        assert re.search(r"<button disabled>Save", reads)
+        assert not re.search(r"<button disabled>Save", writes)
+        assert 'data-theme="dark"' in asked(server, at, Cookie="theme=dark")
+        assert "data-theme=" not in writes.partition("<body")[0]
+
+
+def test_notes_and_verdicts_are_on_the_next_page(guarded):
+    server, run = guarded
+    at = f"/runs/{run}"
+    assert "seen by all" not in asked(server, at)
+    changed(server, f"/api{at}/remarks", '{"note": "seen by all", "tags": ["one"], "who": "me"}')
+    assert "seen by all" in asked(server, at)
+    assert 'id="verdicts"' not in asked(server, at)
+    choices = asked(server, f"/gates?run={run}").partition('name="policy"')[2]
+    policy = re.search(r'option value="([^"]+)"', choices)[1]
+    changed(server, f"/api{at}/verdict", json.dumps({"policy": policy}))
+    assert 'id="verdicts"' in asked(server, at)
+
+
+def test_pages_are_compressed_for_those_who_can_read_it(guarded):
+    server, run = guarded
+    plain = asked(server, f"/runs/{run}").encode()
+    port = int(server.address.rpartition(":")[2])
+    for _ in range(2):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        headers = {"Authorization": f"Bearer {TOKEN}", "Accept-Encoding": "gzip"}
+        connection.request("GET", f"/runs/{run}", headers=headers)
+        reply = connection.getresponse()
+        body = reply.read()
+        connection.close()
+        assert reply.headers["content-encoding"] == "gzip"
+        assert reply.headers["vary"] == "Accept-Encoding"
+        assert reply.headers["cache-control"] == "no-store"
+        assert gzip.decompress(body) == plain
+
+
+def test_the_oldest_pages_are_dropped():
+    pages = PageCache()
+    for number in range(5):
+        pages.keep(number, "state", bytes(MAX_BYTES // 3))
+    assert [pages.find(number, "state") is not None for number in range(5)] == [
+        *(False, False),
+        *(True, True, True),
+    ]
+    assert pages.find(4, "another state") is None
+    pages.keep(4, "another state", b"new")
+    assert pages.find(4, "another state") == b"new"
+    assert pages.find(4, "state") is None
