@@ -55,3 +55,16 @@ def test_transcripts_stand_beside_the_report(at: Path) -> None:
     said = pennyweight("report", "--transcripts", "-o", "r.html").err
     assert "Open r-records/index.html." in said
     assert f'href="r-records/runs/{RUN}/index.html"' in (at / "r.html").read_text()
+
+
+def test_a_folder_in_the_way_is_named(at: Path) -> None:
+    other = at / "r-records"
+    other.mkdir()
+    (other / "mine.txt").write_text("mine")
+    said = refused("report", "--transcripts", "-o", "r.html")
+    assert "r-records: the folder has other files in it" in said
+    assert "--site" not in said
+    pennyweight("report", "--site", "site")
+    (at / "site" / "style.css").unlink()
+    (at / "site" / "style.css").mkdir()
+    assert "style.css: Is a directory" in refused("report", "--site", "site")

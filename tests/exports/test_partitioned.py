@@ -95,3 +95,14 @@ def test_a_text_that_looks_like_a_missing_value_stays_a_text(tmp_path):
         for path in tmp_path.rglob("*.parquet")
     }
     assert parts == {"a": (("tier", NULL),), "b": (("tier", None),)}
+
+
+def test_a_link_and_a_value_too_long_for_a_folder_are_told(store, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with pytest.raises(UsageError, match=r"link: it is a link\. Name the folder itself"):
+        export(RUN, tmp_path / "link", partition_by="tier", store=store)
+    store.write([record("long", subject="é" * 50, tier="T0", target="7", response="7")], [])
+    with pytest.raises(UsageError, match=r"--partition-by subject: a value is too long.*éé.*50 ch"):
+        export(RUN, tmp_path / "table", partition_by=["tier", "subject"], store=store)
+    assert not (tmp_path / "table").exists()

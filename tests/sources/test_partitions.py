@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pennyweight
-from pennyweight.errors import InputError
+from pennyweight.errors import InputError, UsageError
 from pennyweight.sources.partitions import NULL, partition_columns
 from sources.samples import RECORDS
 
@@ -189,3 +189,29 @@ def test_what_writers_set_aside_is_no_part_of_a_table(tmp_path: Path) -> None:
         (tmp_path / folder / "part.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     (group,) = pennyweight.score(tmp_path).groups
     assert (group.records, group["accuracy"].value) == (1, 1.0)
+
+
+def test_a_part_without_rows_is_fine(tmp_path: Path) -> None:
+    rows = records(60)
+    table = hive(tmp_path / "table", rows)
+    pl.DataFrame(rows).clear().write_parquet(table / "subject=m1" / "tier=T0" / "none.parquet")
+    scored = pennyweight.score(table, by="tier")
+    assert sum(group.records for group in scored.groups) == 60
+    with pytest.raises(InputError, match=r"none\.parquet: the file is empty"):
+        pennyweight.score(table / "subject=m1" / "tier=T0" / "none.parquet")
+
+
+def test_folders_above_the_named_one_are_no_columns(tmp_path: Path) -> None:
+    inner = tmp_path / "tier=T9" / "shade=red" / "mine"
+    part(inner / "subject=m1" / "2024" / "tier=T0" / "a.jsonl", [{"task_id": "t", **FIRST}])
+
+    def named(source: Path | str) -> list[dict[str, Any]]:
+        return [g.group for g in pennyweight.score(source, by=["subject", "tier"]).groups]
+
+    both = [{"subject": "m1", "tier": "T0"}]
+    assert named(inner) == named(inner / "subject=m1") == named(f"{inner}/*/*/*/*.jsonl") == both
+    assert named(inner / "*") == both
+    with pytest.raises(UsageError, match="'subject' is not known"):
+        named(inner / "subject=m1" / "2024")
+    with pytest.raises(UsageError, match="'shade' is not known"):
+        pennyweight.score(inner, by="shade")

@@ -169,6 +169,8 @@ def _new_folder(output: str | Path | None, option: str, source: RunSource) -> It
     folder = Path(output)
     if folder.suffix in _FILES:
         raise UsageError(f"-o {folder}: {option} writes a folder. Name it without an ending.")
+    if folder.is_symlink():
+        raise UsageError(f"-o {folder}: it is a link. Name the folder itself, or a new one.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"-o {folder}: it exists already. Name a new folder, or delete it first.")
     try:

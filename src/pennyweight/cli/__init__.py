@@ -54,7 +54,10 @@ def main() -> None:
             sys.stderr.close()
         sys.exit(0)
     except OSError as error:
-        click.echo(f"Error: {error.strerror or error}.", err=True)
+        from pennyweight.text.safe import clean
+
+        place = f"{clean(error.filename)}: " if isinstance(error.filename, str) else ""
+        click.echo(f"Error: {place}{error.strerror or error}.", err=True)
         sys.exit(2)
 
 

@@ -14,6 +14,8 @@ from pennyweight.sources.partitions import NULL
 ROWS = 100_000
 """How many records are gathered before they are written, so that parts are few and large."""
 MAX_FOLDERS = 10_000
+LONGEST_NAME = 255
+"""How many bytes the name of a folder has at most, on the usual file systems."""
 
 
 def write_partitions(folder: Path, frames: Iterable[pl.DataFrame], by: Sequence[str]) -> None:
@@ -28,6 +30,7 @@ def write_partitions(folder: Path, frames: Iterable[pl.DataFrame], by: Sequence[
                 )
         for values, rows in frame.partition_by(by, as_dict=True, maintain_order=True).items():
             place = tuple(map(_folder, by, values))
+            _refuse_long(by, values, place)
             made.add(place)
             if len(made) > MAX_FOLDERS:
                 raise UsageError(
@@ -37,6 +40,16 @@ def write_partitions(folder: Path, frames: Iterable[pl.DataFrame], by: Sequence[
             inside = folder.joinpath(*place)
             inside.mkdir(parents=True, exist_ok=True)
             rows.drop(by).write_parquet(inside / f"part-{number:06}.parquet")
+
+
+def _refuse_long(by: Sequence[str], values: Sequence[object], place: Sequence[str]) -> None:
+    """Refuse a value that cannot be the name of a folder."""
+    for column, value, name in zip(by, values, place, strict=True):
+        if len(name.encode()) > LONGEST_NAME:
+            raise UsageError(
+                f"--partition-by {column}: a value is too long for the name of a folder: "
+                f"{str(value)[:60]!r}… ({len(str(value)):,} characters). Choose another column."
+            )
 
 
 def _folder(column: str, value: object) -> str:

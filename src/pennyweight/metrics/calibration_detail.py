@@ -12,6 +12,7 @@ from pennyweight.define import metric
 from pennyweight.metrics.calibration import bin_of, bin_values, check_bins, sum_by_bin
 from pennyweight.stats.interval import Floats, t_quantile
 from pennyweight.stats.resample import Draws, Ends, Linearised, ResampledSums
+from pennyweight.stats.risk_coverage import RiskCoverage
 from pennyweight.stats.smooth_calibration import SmoothCalibration, smooth_error
 
 
@@ -165,33 +166,21 @@ def _known(columns: Sequence[pl.Series]) -> tuple[Floats, Floats]:
     return stated, hits
 
 
-def _selective_errors(stated: Floats, hits: Floats) -> Floats:
-    """Return 1 for each error, the most confident first; equal confidence shares its errors."""
-    _, place, counts = np.unique(-stated, return_inverse=True, return_counts=True)
-    return (np.bincount(place, 1 - hits) / counts)[np.sort(place)]
-
-
 def _aurc(columns: Sequence[pl.Series]) -> float | None:
-    errors = _selective_errors(*_known(columns))
-    if not len(errors):
-        return None
-    return float((errors.cumsum() / np.arange(1, len(errors) + 1)).mean())
+    stated, hits = _known(columns)
+    return RiskCoverage.of(stated, hits).area() if len(stated) else None
 
 
 def _aurc_terms(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
-    """Return how far each record moves the area: Σ_{k ≥ rank} (its error − error_k) / k."""
+    """Return how far each record moves the area."""
 
     def terms(rows: pl.Series) -> pl.Series:
         columns = [rows.struct.field(name) for name in ("p", "y")]
-        used = (columns[0].is_not_null() & columns[1].is_not_null()).to_numpy()
         stated, hits = _known(columns)
-        _, place, counts = np.unique(-stated, return_inverse=True, return_counts=True)
-        errors, ranks = _selective_errors(stated, hits), np.arange(1, len(stated) + 1)
-        later, weights = (
-            np.bincount(np.sort(place), (x / ranks)[::-1].cumsum()[::-1]) / counts
-            for x in (errors, np.ones(len(errors)))
-        )  # the means over records of equal confidence, whose order is arbitrary
-        moved = weights[place] * (1 - hits) - later[place]
+        moved = RiskCoverage.of(stated, hits).moved(stated, hits)
+        if len(moved) == len(rows):
+            return pl.Series(moved)
+        used = (columns[0].is_not_null() & columns[1].is_not_null()).to_numpy()
         found = np.full(len(rows), np.nan)
         found[used] = moved
         return pl.Series(found).fill_nan(None)

@@ -30,6 +30,7 @@ from pennyweight.sources.files import (
     too_long,
 )
 from pennyweight.sources.logs.registry import format_of
+from pennyweight.sources.parquet_footer import FooterError, checked_rows
 from pennyweight.sources.parsing import Names, Parsed, parse_csv, parse_json_lines, plain_cells
 from pennyweight.sources.peek import HEAD, Peek
 
@@ -86,10 +87,14 @@ def _refuse_log(stream: io.BufferedReader) -> None:
 
 @contextmanager
 def _readable(path: str) -> Iterator[None]:
-    """Turn every error of Polars on a broken Parquet file into InputError."""
+    """Turn every error about a broken Parquet file into InputError."""
     try:
         yield
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+    except FooterError as error:
+        raise InputError([f"{path}: not a readable Parquet file: {error}."]) from error
+    except pl.exceptions.PanicException as error:
+        raise InputError([f"{path}: not a readable Parquet file: it is damaged."]) from error
+    except pl.exceptions.PolarsError as error:
         reason = str(error).partition("\n")[0]
         raise InputError([f"{path}: not a readable Parquet file: {reason}."]) from error
 
@@ -175,8 +180,8 @@ def _is_parquet(path: Path) -> bool:
 
 def _slices(file: RecordFile, path: Path) -> Iterator[Rows]:
     with _readable(file.path):
+        height = checked_rows(path)
         frame = pl.scan_parquet(path, glob=False)
-        height = frame.select(pl.len()).collect().item()
     for start in range(0, height, ROWS):
         numbers = range(start + 1, min(start + ROWS, height) + 1)
         yield Rows(file.path, frame.slice(start, ROWS), numbers)

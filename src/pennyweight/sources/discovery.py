@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from pennyweight.errors import InputError
 from pennyweight.sources.files import STDIN, RecordFile, find_files
 from pennyweight.sources.log_format import USUAL, LogFormat, LogOptions
 from pennyweight.sources.log_source import LogSource, refusal
 from pennyweight.sources.logs.registry import format_of
-from pennyweight.sources.partitions import is_pattern, matching, partition_columns
+from pennyweight.sources.partitions import is_pattern, matching, partition_columns, table_root
 from pennyweight.sources.peek import Peek
 from pennyweight.sources.source import FileSource, Source
 
@@ -34,29 +34,44 @@ def file_sources(path: str | Path, options: LogOptions = USUAL) -> list[Source]:
     if str(path).startswith(OBJECT_STORES):
         advice = "Mount or copy the files, then name their folder."
         raise InputError([f"{path}: object stores are not read. {advice}"])
+    root = table_root(path)
     if is_pattern(path):
-        found = [file_sources(match, options) for match in matching(path)]
-        return [_of_origin(source, str(path)) for sources in found for source in sources]
-    place = Path(path)
+        found = [_at(match, options, root) for match in matching(path)]
+        sources = [_of_origin(source, str(path)) for sources in found for source in sources]
+    else:
+        sources = _at(Path(path), options, root)
+    return [_part(one) for one in sources] if len(sources) > 1 else sources
+
+
+def _at(place: Path, options: LogOptions, root: PurePath) -> list[Source]:
+    """Return the sources at a path; the folders below `root` name columns."""
+    path = str(place)
     if not place.is_dir():
-        return _at_file(place, str(path), options)
+        return _at_file(place, options, root)
     recognised = _recognised(place)
     if not recognised:
-        return [_file(file, str(path)) for file in find_files([path])]
+        return [_file(file, path, root) for file in find_files([path])]
     logs = _grouped(recognised)
     unread = [refusal(f, home) for f, home in logs if f.read is None]
     if unread:
         raise InputError(unread)
     readable = [
-        LogSource(format_, _name(home, files), tuple(files), options, str(path))
+        LogSource(format_, _name(home, files), tuple(files), options, path)
         for (format_, home), files in logs.items()
     ]
     others = tuple(str(p.relative_to(place)) for p in _left_out(place, readable))
     return [replace(readable[0], unread=others), *readable[1:]]
 
 
-def _file(file: RecordFile, origin: str) -> FileSource:
-    return FileSource(file, origin, columns=partition_columns(file.path))
+def _file(file: RecordFile, origin: str, root: PurePath) -> FileSource:
+    return FileSource(file, origin, columns=partition_columns(file.path, root))
+
+
+def _part(source: Source) -> Source:
+    """Have a Parquet file be a part of a table: such a file says that it has no rows."""
+    if not isinstance(source, FileSource) or source.file.format != "parquet":
+        return source
+    return replace(source, may_be_empty=True)
 
 
 def _of_origin(source: Source, origin: str) -> Source:
@@ -70,16 +85,16 @@ def _name(home: Path, files: Sequence[Path]) -> Path:
     return home if known else files[0]
 
 
-def _at_file(place: Path, origin: str, options: LogOptions) -> list[Source]:
+def _at_file(place: Path, options: LogOptions, root: PurePath) -> list[Source]:
     files = find_files([place])
     format_ = format_of(Peek.of(place)) if place.is_file() else None
     if format_ is None:
         if place.suffix.lower() in _YAML and _SUITE.search(Peek.of(place).text):
             raise InputError([f"{place}: this is a suite. 'pennyweight run {place}' runs it."])
-        return [_file(file, origin) for file in files]
+        return [_file(file, str(place), root) for file in files]
     if format_.read is None:
         raise InputError([refusal(format_, place)])
-    return [LogSource(format_, place, (place,), options, origin)]
+    return [LogSource(format_, place, (place,), options, str(place))]
 
 
 def _recognised(folder: Path) -> dict[Path, LogFormat]:

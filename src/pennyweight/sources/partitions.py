@@ -42,14 +42,32 @@ def matching(pattern: str | Path) -> list[Path]:
     )
 
 
-def partition_columns(path: str | PurePath) -> PartitionColumns:
-    """Read the columns that the folders of a path name.
+def table_root(named: str | PurePath) -> PurePath:
+    """Return the folder of the table that a path or pattern names a part of.
+
+    Folders such as `tier=T0` at the end of the path belong to the table, those above do not.
+
+    >>> [str(table_root(f"x=1/t/{name}")) for name in ("", "tier=T0", "*/2024/*.parquet")]
+    ['x=1/t', 'x=1/t', 'x=1/t']
+    """
+    parts = PurePath(named).parts
+    fixed = next((n for n, part in enumerate(parts) if has_magic(part)), len(parts))
+    if format_of(Path(*parts[:fixed])):
+        fixed -= 1
+    while fixed and "=" in parts[fixed - 1].lstrip("="):
+        fixed -= 1
+    return PurePath(*parts[:fixed])
+
+
+def partition_columns(path: str | PurePath, root: PurePath | None = None) -> PartitionColumns:
+    """Read the columns that the folders of a path below `root` name.
 
     >>> partition_columns("runs/subject=gpt%2F5/tier=T0/part-0.parquet")
     (('subject', 'gpt/5'), ('tier', 'T0'))
     """
     named: dict[str, str | None] = {}
-    for name, equals, written in (part.partition("=") for part in PurePath(path).parts[:-1]):
+    below = PurePath(path).parts[len(root.parts) if root else 0 : -1]
+    for name, equals, written in (part.partition("=") for part in below):
         if name and equals:
             column, value = unquote(name), None if written == NULL else unquote(written)
             if named.setdefault(column, value) != value:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from pennyweight.stats.interval import Floats, t_quantile, z_quantile
-from pennyweight.stats.resample import CLUSTER, Ends, Sample, clustered_change
+from pennyweight.stats.interval import t_quantile, z_quantile
+from pennyweight.stats.resample import CLUSTER, SLICE, Ends, Sample
 from pennyweight.stats.skewness import LONG_TAIL, MAX_EXPONENT, SEEN
 
 FARTHEST = 1e9
@@ -41,26 +41,22 @@ class RatioOfSums:
         top, bottom = self.parts(*(pl.col(n) for n in sample.inputs), **sample.options)
         key = [CLUSTER] if sample.clustered else []  # which takes as much memory as a part
         rows = sample.frame.select(*key, x=top.cast(pl.Float64), y=bottom.cast(pl.Float64))
-        rows = rows.drop_nulls().with_columns(n=pl.lit(1.0))
+        rows = rows.drop_nulls()
         if sample.clustered:
-            rows = rows.group_by(CLUSTER, maintain_order=True).agg(pl.col("x", "y", "n").sum())
+            by_task = rows.group_by(CLUSTER, maintain_order=True)
+            rows = by_task.agg(pl.col("x", "y").sum(), n=pl.len().cast(pl.Float64))
         if rows.height < 2:
             return None
-        sizes = rows["n"].to_numpy()
-        records = sizes.sum()
-        kish = max(records**2 / np.square(sizes).sum(), 2.0)
-        means = rows["x"].sum() / records, rows["y"].sum() / records
+        sizes = rows["n"].to_numpy() if sample.clustered else None
+        records = float(rows.height if sizes is None else sizes.sum())
+        kish = max(records if sizes is None else records**2 / (sizes @ sizes), 2.0)
+        means = float(rows["x"].sum()) / records, float(rows["y"].sum()) / records
         if means[1] <= _NOTHING:
             return self._without_bottom(means[0], kish, sample.confidence)
         if means[0] <= _NOTHING:
             return (0.0, 0.0) if self.share == "bottom" else self._flat(means[1], kish, sample)
-        change = rows.select(
-            x=clustered_change(pl.col("x"), pl.col("n")) / means[0],
-            y=clustered_change(pl.col("y"), pl.col("n")) / means[1],
-        )
-        x, y = change["x"].to_numpy(), change["y"].to_numpy()
         place = 0 if self.share == "top" else 1
-        spread = _Spread.of(x, y).with_least(place, means[place], records, kish)
+        spread = _Spread.of(rows, records, means).with_least(place, means[place], records, kish)
         low, high = spread.ends(self.share, kish, sample.confidence)
         ratio = means[0] / means[1]
         return ratio * low, ratio * high
@@ -94,11 +90,21 @@ class _Spread:
     tasks: int
 
     @classmethod
-    def of(cls, x: Floats, y: Floats) -> _Spread:
-        squares = float(x @ x), float(x @ y), float(y @ y)
-        xx, yy = x * x, y * y
-        cubes = float(xx @ x), float(xx @ y), float(x @ yy), float(yy @ y)
-        return cls(squares, cubes, len(x))
+    def of(cls, tasks: pl.DataFrame, records: float, means: tuple[float, float]) -> _Spread:
+        """Add the products up slice by slice, so that they are not held for all tasks."""
+        squares, cubes = np.zeros(3), np.zeros(4)
+        for part in tasks.iter_slices(SLICE):
+            size = part["n"].to_numpy() if "n" in part.columns else 1.0
+            x, y = (
+                (part[name].to_numpy() - size * mean) / (records - size) / mean
+                for name, mean in zip("xy", means, strict=True)
+            )
+            xx, yy = x * x, y * y
+            squares += [x @ x, x @ y, y @ y]
+            cubes += [xx @ x, xx @ y, x @ yy, yy @ y]
+        a, b, c, d = cubes.tolist()
+        xx_, xy_, yy_ = squares.tolist()
+        return cls((xx_, xy_, yy_), (a, b, c, d), tasks.height)
 
     def with_least(self, place: int, rate: float, records: float, tasks: float) -> _Spread:
         """Give a share at least the variance that one more hit and one more miss would show.

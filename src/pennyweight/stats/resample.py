@@ -206,7 +206,8 @@ class Linearised:
         least = 0.0
         if self.least:
             least = sample.frame.select(self.least(*columns, **sample.options)).item() or 0.0
-        terms = sample.frame.select(self.terms(*columns, **sample.options).alias("x"), CLUSTER)
+        key = [CLUSTER] if sample.clustered else []  # which takes as much memory as the terms
+        terms = sample.frame.select(self.terms(*columns, **sample.options).alias("x"), *key)
         by_task = terms.drop_nulls("x").with_columns(n=pl.lit(1))
         if sample.clustered:
             by_task = by_task.group_by(CLUSTER, maintain_order=True).agg(pl.col("x", "n").sum())

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pennyweight.stats.interval import Floats, t_quantile
-from pennyweight.stats.resample import BLOCKS, CLUSTER, Ends, Sample, drawn_weights
+from pennyweight.stats.resample import BLOCKS, CLUSTER, SLICE, Ends, Sample, drawn_weights
 
 Cells = NDArray[np.int64]
 
@@ -33,10 +33,12 @@ def smooth_error(stated: Floats, correct: Floats) -> float:
     >>> round(smooth_error(np.full(100, 0.9), np.repeat([1.0, 0.0], 50)), 3)
     0.4
     """
-    order = np.lexsort((correct, stated))  # so that not even rounding depends on the records' order
-    stated, correct = stated[order], correct[order]
-    residuals = np.bincount(_cells(stated), correct - stated, CELLS) / len(stated)
-    return float(_of_residuals(residuals[None])[0])
+    total = np.zeros(CELLS)
+    for start in range(0, len(stated), SLICE):
+        p, y = stated[start : start + SLICE], correct[start : start + SLICE]
+        order = np.lexsort((y, p))  # so that not even rounding depends on the records' order
+        total += np.bincount(_cells(p[order]), (y - p)[order], CELLS)
+    return float(_of_residuals(total[None] / len(stated))[0])
 
 
 def _cells(stated: Floats) -> Cells:
@@ -71,29 +73,38 @@ class SmoothCalibration:
     def __call__(self, sample: Sample) -> Ends:
         """Return both ends, or None with one task."""
         stated, correct = (pl.col(name) for name in sample.inputs)
-        rows = sample.frame.select(CLUSTER, p=stated, y=correct.cast(pl.Float64)).drop_nulls()
-        rows = rows.sort("p", "y", CLUSTER)
-        tasks = rows[CLUSTER].n_unique()
+        rows = sample.frame.select(CLUSTER, p=stated, y=correct).drop_nulls()
+        tasks = rows[CLUSTER].n_unique() if sample.clustered else rows.height
         if tasks < 2:
             return None
-        p, gaps = rows["p"].to_numpy(), (rows["y"] - rows["p"]).to_numpy()
-        cluster = rows[CLUSTER]
-        group = cluster % BLOCKS if tasks > BLOCKS else cluster.rank("dense") - 1
-        block = group.cast(pl.Int64).to_numpy()
-        blocks, cell = min(tasks, BLOCKS), _cells(p)
-        residuals = np.bincount(block * CELLS + cell, gaps, blocks * CELLS).reshape(blocks, CELLS)
-        order = np.lexsort((np.bincount(block, p, blocks), residuals.sum(axis=1)))
+        if tasks <= BLOCKS:
+            rows = rows.with_columns(pl.col(CLUSTER).rank("dense") - 1)
+        blocks = min(tasks, BLOCKS)
+        residuals, sums = np.zeros((blocks, CELLS)), np.zeros(blocks)
+        records = np.zeros(blocks, np.int64)
+        expected, counts = np.zeros(CELLS), np.zeros(CELLS, np.int64)
+        for part in rows.iter_slices(SLICE):  # so that little is held for all records
+            one = part.with_columns(pl.col("y").cast(pl.Float64)).sort("p", "y", CLUSTER)
+            p, gaps = one["p"].to_numpy(), (one["y"] - one["p"]).to_numpy()
+            block = (one[CLUSTER] % BLOCKS).cast(pl.Int64).to_numpy()
+            cell = _cells(p)
+            places = block * CELLS + cell
+            residuals += np.bincount(places, gaps, blocks * CELLS).reshape(blocks, CELLS)
+            sums += np.bincount(block, p, blocks)
+            records += np.bincount(block, minlength=blocks)
+            expected += np.bincount(cell, p, CELLS)
+            counts += np.bincount(cell, minlength=CELLS)
+        order = np.lexsort((sums, residuals.sum(axis=1)))
         weights = drawn_weights(blocks, sample.seed)[:DRAWS]  # not by the order of records
-        sizes = weights @ np.bincount(block, minlength=blocks)[order]
+        sizes = weights @ records[order]
         drawn = _of_residuals(weights @ residuals[order] / sizes[:, None])
         half = drawn.std() * t_quantile(np.array([float(tasks)]), sample.confidence).item()
-        chance = _by_chance(p, cell, sample.seed)
+        chance = _by_chance(expected, counts, sample.seed)
         return max(0.0, sample.value - half - chance), min(1.0, sample.value + half)
 
 
-def _by_chance(stated: Floats, cell: Cells, seed: int) -> float:
+def _by_chance(expected: Floats, count: Cells, seed: int) -> float:
     """Return the mean error of outcomes that are as likely as stated, in each cell on average."""
-    expected, count = np.bincount(cell, stated, CELLS), np.bincount(cell, minlength=CELLS)
     share = (expected / np.maximum(count, 1)).clip(0, 1)
     hits = np.random.default_rng(seed).binomial(count, share, (CHANCES, CELLS))
-    return float(_of_residuals((hits - expected) / len(stated)).mean())
+    return float(_of_residuals((hits - expected) / count.sum()).mean())

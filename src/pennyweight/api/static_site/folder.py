@@ -38,12 +38,12 @@ class SiteFolder:
         if not os.path.lexists(self.path):
             return set()
         if not self.path.is_dir():
-            raise UsageError(f"--site {self.path}: this is a file. Name a folder.")
+            raise UsageError(f"{self.path}: this is a file, and a site needs a folder.")
         if not os.path.lexists(listed):
             if any(self.path.iterdir()):
                 raise UsageError(
-                    f"--site {self.path}: the folder has other files in it. Name a new or empty "
-                    "folder, or one that 'pennyweight report --site' wrote before."
+                    f"{self.path}: the folder has other files in it. A site is written to a new "
+                    "or empty folder, or to one that 'pennyweight report' wrote before."
                 )
             return set()
         if listed.is_symlink() or not listed.is_file():
@@ -57,7 +57,7 @@ class SiteFolder:
 
     def _damaged(self) -> UsageError:
         return UsageError(
-            f"--site {self.path}: {MANIFEST} in it does not list a site. Name another folder."
+            f"{self.path}: {MANIFEST} in it does not list a site. Use another folder."
         )
 
     def write(self, name: str, content: str | bytes) -> None:
@@ -86,8 +86,7 @@ class SiteFolder:
                 raise UsageError(f"{folder} is a link: a site is written to real folders only.")
         if name not in self._earlier and os.path.lexists(target):
             raise UsageError(
-                f"{target} was not written by 'pennyweight report --site'. Move it, or name "
-                "another folder."
+                f"{target} was not written by 'pennyweight report'. Move it, or use another folder."
             )
 
     def finish(self) -> None:
