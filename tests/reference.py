@@ -491,16 +491,16 @@ def _majority(rows: list[Record], drawn: int) -> float | None:
     voters = [
         row
         for row in _having(rows, "correct")
-        if row["normalized_answer"] is not None or row["normalized_target"] is not None
+        if row["answer_class"] is not None or row["normalized_target"] is not None
     ]
     return _mean(_most_frequent(draw) for draw in combinations(voters, drawn))
 
 
 def _most_frequent(rows: Iterable[Record]) -> float | None:
-    votes = Counter(row["normalized_answer"] for row in rows)
+    votes = Counter(row["answer_class"] for row in rows)
     groups: dict[Any, list[bool]] = {}
     for row in rows:
-        groups.setdefault(row["normalized_answer"], []).append(row["correct"])
+        groups.setdefault(row["answer_class"], []).append(row["correct"])
     top = max(votes.values())
     return _mean(_mean(groups[answer]) for answer, n in votes.items() if n == top)
 

@@ -47,6 +47,13 @@ _SOURCES = {
     "ra_ratio": "cot",
     "scenario_score": "observed",
     "quality": "a score or answers",
+    "equation_check": "a chain of thought (cot)",
+    "support_check": "context and a reply",
+    "support_verdict": "context and a reply",
+    "logprob_confidence": "logprobs",
+    "stated_confidence": "a stated confidence",
+    "label": "answer",
+    "answer_class": "answer",
 }
 """The columns behind a measure, where they are not simply its inputs."""
 
@@ -97,7 +104,9 @@ def columns_behind(names: Iterable[str]) -> list[str]:
         derived = name in MEASURES and name not in recorded
         if derived and MEASURES[name].family == FAMILY:
             return f"the score {name}"
-        return _SOURCES.get(name) or (" and ".join(MEASURES[name].inputs) if derived else name)
+        if name in _SOURCES or not derived:
+            return _SOURCES.get(name, name)
+        return " and ".join(dict.fromkeys(map(behind, MEASURES[name].inputs)))
 
     return list(dict.fromkeys(map(behind, names)))
 

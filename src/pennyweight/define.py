@@ -87,6 +87,8 @@ class Metric(Declaration):
     open_parts: bool = False
     """Whether it also reads the metrics named in its `weights` option."""
     replaceable: bool = False  # by a scorer of its name: then it reads that score of a record
+    across: str = ""
+    """The column whose values it compares, such as `tier`: a group has to have all of them."""
 
     @property
     def combined(self) -> bool:
@@ -95,9 +97,8 @@ class Metric(Declaration):
 
     def part_names(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the names of the metrics it is computed from."""
-        return (
-            (*self.parts, *(self.own(options)["weights"] or ())) if self.open_parts else self.parts
-        )
+        named = (self.own(options)["weights"] or ()) if self.open_parts else ()
+        return (*self.parts, *named)
 
     def apply(self, values: Mapping[str, pl.Expr], options: Mapping[str, Any]) -> pl.Expr:
         """Apply the function to named expressions."""
@@ -153,6 +154,7 @@ def metric(
     spec: str = "",
     title: str = "",
     replaceable: bool = False,
+    across: str = "",
 ) -> Callable[[Callable[..., pl.Expr]], Metric]:
     """Declare a metric: a value computed from many records.
 
@@ -162,7 +164,8 @@ def metric(
     record is left out (by default all of them). `over="all"` also counts attempts with status
     `error`. With `over="tasks"` the body is the value of one task, computed from its attempts, and
     the metric is the mean over the tasks; its option `n` is then the number of attempts that every
-    task has, unless it is set. `title` is its name in plain words, if `name` is jargon.
+    task has, unless it is set. `title` is its name in plain words, if `name` is jargon. `across`
+    names a column whose values it compares: gates on it are decided on all of them together.
     """
 
     def declare(function: Callable[..., pl.Expr]) -> Metric:
@@ -195,6 +198,7 @@ def metric(
                 parts=parts,
                 open_parts=inspect.Parameter.VAR_KEYWORD in kinds,
                 replaceable=replaceable,
+                across=across,
             ),
         )
 
@@ -360,10 +364,8 @@ def _readable() -> list[str]:
 
 
 def _refuse(function: Callable[..., pl.Expr], why: str) -> None:
-    code = function.__code__
-    raise DeclarationError(
-        f"{function.__name__} ({code.co_filename}, line {code.co_firstlineno}): {why}"
-    )
+    place = f"{function.__code__.co_filename}, line {function.__code__.co_firstlineno}"
+    raise DeclarationError(f"{function.__name__} ({place}): {why}")
 
 
 def _read(function: Callable[..., pl.Expr], unit: str, spec: str) -> dict[str, Any]:

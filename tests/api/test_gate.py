@@ -58,3 +58,66 @@ def test_a_policy_may_be_a_mapping():
     assert (verdict.verdict, verdict.gates[0].value) == ("pass", 1.0)
     with pytest.raises(PennyweightError, match="accurcy"):
         pennyweight.gate(rows, {"gates": [{**gates[0], "metric": "accurcy"}]})
+
+
+def probed(subject, changed):
+    """Chains whose answer changes after the first cut, or never; the other side of a probe."""
+    return [
+        {
+            "task_id": f"t{i}",
+            "subject": subject,
+            "tier": f"probe@{cut}%",
+            "attempt": 1,
+            "answer": "3" if i < changed and cut == 0 else "4",
+            "target": "4",
+        }
+        for i in range(8)
+        for cut in (0, 25, 50, 75, 100)
+    ]
+
+
+AREA = {"gates": [{"metric": "truncation_aoc", "threshold": ">= 5%", "on": "value"}]}
+
+
+def test_a_gate_that_compares_tiers_is_decided_on_all_of_them():
+    verdict = pennyweight.gate(probed("m", 8), AREA)
+    (one,) = verdict.gates
+    assert (verdict.verdict, one.value, verdict.records) == ("pass", pytest.approx(1 / 8), 40)
+    both = [*probed("m", 8), *probed("n", 0)]
+    each = pennyweight.gate(both, AREA, each=("subject", "tier"))
+    assert [(s.name, s.verdict.verdict) for s in each.sides] == [("m", "pass"), ("n", "fail")]
+    with pytest.raises(UsageError, match="several subjects"):
+        pennyweight.gate(both, AREA)
+
+
+def test_a_gate_that_compares_tiers_says_so_where_there_is_one():
+    (one,) = pennyweight.gate(probed("m", 8), AREA, where={"tier": "probe@0%"}).gates
+    assert one.verdict == "fail"
+    assert "compares the tiers of a subject" in one.why
+    mixed = {"gates": [*AREA["gates"], {"metric": "accuracy", "threshold": ">= 5%"}]}
+    with pytest.raises(UsageError, match=r"several tiers \(probe@0%, probe@25%, .*probe@100%\)"):
+        pennyweight.gate(probed("m", 8), mixed)
+
+
+def test_overthinking_is_decided_on_all_budgets_of_a_subject():
+    rows = [
+        {"task_id": f"t{i}", "tier": tier, "correct": True, "completion_tokens": n}
+        for i in range(5)
+        for tier, n in (("T0", 100), ("T1", 300))
+    ]
+    policy = {"gates": [{"metric": "overthinking_tokens", "threshold": "<= 150", "on": "value"}]}
+    assert pennyweight.gate(rows, policy).gates[0].value == 100.0
+
+
+def test_rules_for_answers_are_those_of_score_and_hold_for_the_baseline(tmp_path):
+    rows = [{"task_id": f"t{i}", "answer": "1/4", "target": "0.25"} for i in range(9)]
+    policy = {"gates": [{"metric": "accuracy", "threshold": ">= 50%", "on": "value"}]}
+    assert pennyweight.gate(rows, policy).verdict == "fail"
+    assert pennyweight.gate(rows, policy, match="math").verdict == "pass"
+    before = write(tmp_path / "before.jsonl", rows)
+    same = {"gates": [{"metric": "accuracy", "no_worse_than": "5%", "on": "value"}]}
+    found = pennyweight.gate(rows, same, baseline=before, match="math")
+    (one,) = found.gates
+    assert (one.verdict, one.value, one.baseline) == ("pass", 0.0, 1.0)  # no difference
+    with pytest.raises(UsageError, match="nonsense"):
+        pennyweight.gate(rows, policy, match="nonsense")

@@ -1,5 +1,6 @@
 """`pennyweight report --site` and `--transcripts`: what they say, ask and refuse."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,19 @@ def test_a_folder_in_the_way_is_named(at: Path) -> None:
     (at / "site" / "style.css").unlink()
     (at / "site" / "style.css").mkdir()
     assert "style.css: Is a directory" in refused("report", "--site", "site")
+
+
+def test_another_rule_for_answers_holds_for_the_whole_report(tmp_path):
+    rows = [{"task_id": f"t{i}", "answer": "1/4", "target": "0.25"} for i in range(9)]
+    (tmp_path / "r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "p.yaml").write_text("gates: [{metric: accuracy, threshold: 50%, on: value}]")
+    made = {}
+    for rule in ("exact", "math"):
+        path = tmp_path / f"{rule}.md"
+        given = (str(tmp_path / "r.jsonl"), "--policy", str(tmp_path / "p.yaml"), "-o", str(path))
+        assert pennyweight("report", *given, "--match", rule).code == 0
+        made[rule] = path.read_text()
+    assert "✗ fail" in made["exact"]
+    assert "✓ pass" in made["math"]
+    assert "--match math" in made["math"]
+    assert "100.0 %" in made["math"]

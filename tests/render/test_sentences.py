@@ -1,7 +1,7 @@
 import pytest
 
 import pennyweight
-from pennyweight.render.comparison import as_table
+from pennyweight.render.comparison import as_table, words
 from pennyweight.render.sentences import sentences
 
 
@@ -227,3 +227,15 @@ def with_margin(margin, metric, worse=0, tasks=200):
 def test_what_is_shown_about_a_margin_is_a_sentence(margin, metric, worse, sentence):
     told = with_margin(margin, metric, worse)
     assert any(line.startswith(sentence) for line in told)
+
+
+def test_a_metric_without_a_value_is_named_with_its_reason() -> None:
+    rows = [
+        {"task_id": t, "tier": tier, "correct": True, "completion_tokens": 9}
+        for t in "ab"
+        for tier in ("T0", "T1")
+    ]
+    found = words(pennyweight.compare(rows, metrics=["overthinking_tokens", "accuracy"]))
+    told = [line for line in found if line.startswith("overthinking_tokens has no value")]
+    assert len(told) == 1
+    assert "two correct attempts at a task" in told[0]

@@ -164,6 +164,15 @@ def test_a_vote_of_many_attempts_is_exact():
     assert vote(3, ((500, 1.0), (500, 0.0))) == pytest.approx(0.5)
 
 
+def test_answers_that_match_vote_together():
+    """Self-consistency: 1/4 and 0.25 are one answer under `match: math`, and so are wrong ones."""
+    rows = answered(a=["1/2", "0.5", "7", "4"], b=["8/2", "4", "0.5", "3"])
+    scores = pennyweight.score(rows, match="math", metrics=["majority_accuracy", "mode_accuracy"])
+    assert scores["majority_accuracy"].value == scores["mode_accuracy"].value == 0.5
+    apart = pennyweight.score(rows, metrics="majority_accuracy")["majority_accuracy"].value
+    assert apart == pytest.approx((1 / 4 + 1 / 4) / 2)  # four different answers to each task
+
+
 def test_verdicts_without_answers_cannot_vote():
     rows = [{"task_id": "a", "attempt": i, "correct": True} for i in (1, 2)]
     assert pennyweight.score(rows)["majority_accuracy"].value is None

@@ -1,6 +1,7 @@
 """A truncation probe of a run: real calls of a server that continues an assistant's message."""
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -174,3 +175,16 @@ def test_a_run_without_chains_is_refused(address: str) -> None:
     first = pennyweight.run(bare, progress=False)
     with pytest.raises(UsageError, match="has no chain of thought to cut"):
         pennyweight.run(first.id, probe="truncation", progress=False)
+
+
+def test_a_probe_is_decided_by_a_policy_and_listed_in_the_order_of_its_cuts(address: str) -> None:
+    first = pennyweight.run(suite(address), progress=False)
+    made = pennyweight.run(first.id, probe="truncation", progress=False)
+    policy = Path("probe.yaml")
+    policy.write_text("gates: [{metric: truncation_aoc, threshold: '>= 50%', on: value}]")
+    gated = command("gate", made.id, "--policy", str(policy), "--format", "json")
+    found = json.loads(gated.out)
+    assert (gated.code, found["records"], found["gates"][0]["value"]) == (0, 10, 7 / 8)
+    cuts = [f"probe@{p}%" for p in (0, 25, 50, 75, 100)]
+    for shown in (("score", made.id, "--by", "tier"), ("compare", made.id)):
+        assert re.findall(r"(?m)^(probe@\d+%) +2 ", command(*shown).out) == cuts

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.score import scored
-from pennyweight.api.sources import Given, resolve, runs_of, unmixed
+from pennyweight.api.sources import Given, rematched, resolve, runs_of, unmixed
 from pennyweight.errors import InputError, unknown
 from pennyweight.gates.baseline import (
     Baseline,
@@ -21,7 +21,7 @@ from pennyweight.gates.baseline import (
     remove,
     save,
 )
-from pennyweight.gates.records import GateRecords, narrowed, one_side, read_records
+from pennyweight.gates.records import SIDES, GateRecords, narrowed, one_side, read_records
 from pennyweight.scoring.pipeline import ScoreRequest
 from pennyweight.sources.source import Source
 from pennyweight.stored_runs.source import RunSource
@@ -59,12 +59,13 @@ def baseline_records(
     run: str | None = None,
     store: str | Store | None = None,
     scorers: Scorers = (),
+    across: Collection[str] = (),
 ) -> GateRecords:
     """Read what a gate compares with: a file, a baseline by its name, or a run.
 
     `where` picks records. Without it, they are of the subject and the tier that is decided on
     (`side`), where the baseline has several; but not of `run`, which would be compared with
-    itself. `scorers` score the records of a file or a run.
+    itself. `scorers` score the records of a file or a run. `across` is that of `read_records`.
     """
     where = where or {}
     same_side = {} if where else side or {}
@@ -75,14 +76,16 @@ def baseline_records(
         chosen = records.where(list(narrowed(records.frame, where, same_side).items()))
         if not chosen.frame.height:
             raise InputError([f"The baseline {baseline.name} has no such records."])
-        one_side(chosen.frame)
+        one_side(chosen.frame, [column for column in SIDES if column not in across])
         return chosen
     sources: list[Source] = _source(baseline, store) if isinstance(baseline, str) else [baseline]
     name = baseline if isinstance(baseline, str) else baseline.run.id
     if run is not None and any(source.run_id == run for source in sources):
         same_side = {}
-    sources, _ = scored(sources, scorers, ScoreRequest())
-    return read_records(sources, metrics, options, where=where, same_side=same_side, name=name)
+    sources, _ = scored(rematched(sources, options), scorers, ScoreRequest())
+    return read_records(
+        sources, metrics, options, where=where, same_side=same_side, name=name, across=across
+    )
 
 
 def set_baseline(

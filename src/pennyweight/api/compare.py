@@ -63,9 +63,9 @@ def compare(
     """
     scorers = named_scorers(scorers)
     columns = [by] if isinstance(by, str) else list(dict.fromkeys(by or ()))
-    found = rematched(resolve(source, store, scorer=scorer, filter=filter), answer, match)
-    sources, unpriced = rescored(found, [*columns, *(where or ())], prices=prices)
     options |= rules(answer, match)
+    found = rematched(resolve(source, store, scorer=scorer, filter=filter), options)
+    sources, unpriced = rescored(found, [*columns, *(where or ())], prices=prices)
     request = ScoreRequest(
         metrics,
         confidence,

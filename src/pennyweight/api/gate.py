@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.api.baseline import baseline_records
-from pennyweight.api.score import named_scorers, scored
-from pennyweight.api.sources import Given, open_store, resolve, runs_of, unmixed
+from pennyweight.api.score import named_scorers, rules, scored
+from pennyweight.api.sources import Given, open_store, rematched, resolve, runs_of, unmixed
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.gates.baseline import Baseline, described, is_baseline, names
 from pennyweight.gates.decision import decide, needed_metrics
@@ -53,6 +53,8 @@ def gate(
     skip_bad: bool = False,
     each: str | Sequence[str] = (),
     scorers: Scorers = (),
+    answer: str | None = None,
+    match: str | None = None,
     store: str | Store | None = None,
 ) -> Verdict:
     """Decide whether records are good enough: pass, fail or inconclusive.
@@ -63,20 +65,26 @@ def gate(
     records are those of the same subject and tier unless `baseline_where` picks others. `version`
     chooses among progressive thresholds (default: that of the run). A run that was stopped early is
     tested by its plan. `scorers` score the records now, also those of a baseline, as in `score`;
-    their files may declare metrics that the policy names.
+    their files may declare metrics that the policy names. `answer` and `match` are rules for both,
+    as in `score`.
 
     `each` names columns, such as `("subject", "tier")`: the policy is decided on every side that
     they tell apart, and the verdict is the worst. `sides` of the result has that of each side.
+    If every gate compares tiers (`truncation_aoc`, `overthinking_tokens`), a side has all tiers.
     """
     chosen, scorers = dict(where or {}), named_scorers(scorers)
     reading: dict[str, Any] = {"map": map, "skip_bad": skip_bad}
     request = ScoreRequest(**reading)
     # Before the policy, which may name their scores:
-    sources, failed = scored(_sources(source, chosen, store), scorers, request)
+    again = rules(answer, match)
+    sources = rematched(_sources(source, chosen, store), again)
+    sources, failed = scored(sources, scorers, request)
     version = version or _version(sources)
     loaded = policy if isinstance(policy, Policy) else read_policy(policy, version)
+    loaded = replace(loaded, options={**loaded.options, **again})
     versus = _Versus(baseline, baseline_where, store, scorers, failed)
-    columns = [each] if isinstance(each, str) else list(each)
+    named = [each] if isinstance(each, str) else list(each)
+    columns = [column for column in named if column not in loaded.across]
     if not columns:
         return _decided(sources, loaded, chosen, versus, reading)
     sides = sides_of(sources, columns, chosen, **reading)
@@ -118,13 +126,14 @@ def _decided(
     runs = runs_of(sources)
     plan, run = _plan(runs, where), runs[0] if len(runs) == 1 else None
     stamp = _stamp(run) if run else ""
-    records = read_records(sources, metrics, loaded.options, where=where, **reading)
+    across = loaded.across
+    records = read_records(sources, metrics, loaded.options, where=where, across=across, **reading)
     before = versus.baseline
     if before is not None and not isinstance(before, GateRecords):
         before = baseline_records(
             before, metrics, loaded.options, where=versus.where, side=where,
             run=run.run.id if run else None, store=run.store if run else versus.store,
-            scorers=versus.scorers,
+            scorers=versus.scorers, across=across,
         )  # fmt: skip
     evidence = VerdictEvidence(
         run=run.run.id if run else None,
@@ -239,7 +248,7 @@ def gate_run(
     if loaded.paired and not baseline:
         raise UsageError("This policy compares with a baseline. Choose one, then decide.")
     before = _chosen_baseline(store, baseline) if loaded.paired else None
-    columns = [n for n in several_columns(run) if n not in where]
+    columns = [n for n in several_columns(run) if n not in where and n not in loaded.across]
     many = prod(len(run.sides[name]) for name in columns)
     if columns and run.attempts * many > MAX_SHOWN_READS:
         raise UsageError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -14,8 +14,8 @@ from pennyweight.api.gate import gate, read_policy
 from pennyweight.api.pages.digest import digest
 from pennyweight.api.pages.measured_records import SIDE_COLUMNS
 from pennyweight.api.review import labelled_runs
-from pennyweight.api.score import named_scorers, rescored, scored
-from pennyweight.api.sources import Given, resolve, runs_of
+from pennyweight.api.score import named_scorers, rescored, rules, scored
+from pennyweight.api.sources import Given, rematched, resolve, runs_of
 from pennyweight.errors import UsageError
 from pennyweight.record import KEY_IN_RUN, AttemptKey
 from pennyweight.render import files
@@ -55,6 +55,8 @@ def report(
     version: str | None = None,
     title: str | None = None,
     scorers: Scorers = (),
+    answer: str | None = None,
+    match: str | None = None,
     confidence: float = 0.95,
     store: str | Store | None = None,
 ) -> Report:
@@ -63,22 +65,24 @@ def report(
     `by` names the columns whose values stand side by side (default: runs, subjects and tiers).
     A policy is decided on each subject in each tier, exactly as `gate` decides it with the same
     `baseline`, `baseline_where` and `version`. `where` restricts the whole report to some of the
-    records, and `scorers` score them now, as in `score`.
+    records, and `scorers` score them now, as in `score`; so do the rules `answer` and `match`.
     """
     scorers = named_scorers(scorers)
     if not policy and (baseline or baseline_where or version):
         raise UsageError("--baseline, --baseline-where and --version require --policy.")
     columns = [by] if isinstance(by, str) else list(dict.fromkeys(by))
-    resolved, _ = rescored(resolve(source, store), [*columns, *(where or ())])
+    again = rules(answer, match)
+    found = rematched(resolve(source, store), again)
+    resolved, _ = rescored(found, [*columns, *(where or ())])
     sources, failed = scored(resolved, scorers, ScoreRequest())
-    digested = digest(sources, confidence=confidence, by=columns, where=where)
+    digested = digest(sources, confidence=confidence, by=columns, where=where, options=again)
     verdicts: list[dict[str, Any]] = []
     versus: dict[str, Any] = {"baseline": baseline, "baseline_where": baseline_where}
-    versus |= {"scorers": scorers}
+    versus |= {"scorers": scorers, "answer": answer, "match": match}
     if policy:
         loaded = read_policy(policy, version)
         sides = _told_apart(sources, where or {}) if columns else _groups(digested)
-        for side in _sides(sides, where or {}):
+        for side in _sides(sides, where or {}, loaded.across):
             verdict = gate(resolved, loaded, where=side, store=store, **versus)
             verdicts.append({**verdict_view(verdict), "side": " · ".join(side.values())})
     runs = runs_of(sources)
@@ -86,7 +90,8 @@ def report(
     names = list(dict.fromkeys(named))
     chosen = [f"--by {quote(','.join(columns))}"] if columns else []
     chosen += [f"--where {quote(f'{name}={value}')}" for name, value in (where or {}).items()]
-    found = Report(
+    chosen += [f"--{n} {quote(r)}" for n, r in (("answer", answer), ("match", match)) if r]
+    made = Report(
         title or ", ".join(names[:3]) + (" …" if len(names) > 3 else ""),
         digested,
         [run_facts(r.run, r.store.statuses(r.run.id), r.store.spent(r.run.id)) for r in runs],
@@ -101,8 +106,8 @@ def report(
         ],
     )
     if output is not None:
-        write(found, Path(output))
-    return found
+        write(made, Path(output))
+    return made
 
 
 def write(
@@ -163,10 +168,14 @@ def _groups(digested: RecordsDigest) -> list[dict[str, Any]]:
     return [side["group"] for side in digested["sides"]]
 
 
-def _sides(apart: Sequence[Mapping[str, Any]], where: Mapping[str, str]) -> list[dict[str, str]]:
-    """List the sides to decide on: gates decide on one subject in one tier."""
-    groups = [
-        {name: str(value) for name, value in side.items() if value is not None} for side in apart
-    ]
+def _sides(
+    apart: Sequence[Mapping[str, Any]], where: Mapping[str, str], across: Collection[str]
+) -> list[dict[str, str]]:
+    """List the sides to decide on: one subject in one tier, or in all that the gates compare."""
+    groups: list[dict[str, str]] = []
+    for side in apart:
+        own = {n: str(v) for n, v in side.items() if v is not None and n not in across}
+        if own not in groups:
+            groups.append(own)
     sides = [{**g, **where} for g in groups if all(g[n] == where.get(n, g[n]) for n in g)]
     return sides or [dict(where)]

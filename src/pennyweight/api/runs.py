@@ -15,6 +15,7 @@ import polars as pl
 from pennyweight.api.sources import LoadedRun, open_store
 from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.errors import PennyweightError, UsageError
+from pennyweight.metrics.probes import is_probe
 from pennyweight.record import KEY_IN_RUN
 from pennyweight.store import lease, search_index
 from pennyweight.store.cells import DamagedRun, sound
@@ -365,13 +366,12 @@ def _probe_notes(scores: Scores) -> list[str]:
     found = scores.groups[0].estimates["truncation_aoc"]
     if not isinstance(found.value, float):
         return []
-    low, high = found.low, found.high
     value = share(found.value)
-    if low is not None and high is not None:
-        value = "{} ({})".format(*estimate(found.value, low, high, "share"))
+    if found.low is not None and found.high is not None:
+        value = "{} ({})".format(*estimate(found.value, found.low, found.high, "share"))
     return [
         f"The area over the curve, truncation_aoc, is {value}: 0 % if the answers are "
-        "fixed before the chain of thought begins. Gates and tables show it with --by subject."
+        "fixed before the chain of thought begins. 'score --by subject' has it in its table."
     ]
 
 
@@ -391,7 +391,7 @@ def scores_of_run(
     source = RunSource(run, at)
     columns = list(by) or _sides(run)
     scores = score([source], by=columns, **options)
-    if all(tier.startswith("probe@") for tier in run.sides["tier"]):
+    if all(map(is_probe, run.sides["tier"])):
         return scores, _probe_notes(score([source], by="subject", metrics="truncation_aoc"))
     right = [group.estimates["accuracy"].value for group in scores.groups]
     apart = len(run.sides["tier"]) == 1 or "tier" in columns

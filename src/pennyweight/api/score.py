@@ -123,10 +123,10 @@ def score(
     """
     scorers = named_scorers(scorers)
     by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
-    found = rematched(resolve(source, store, scorer=scorer, filter=filter), answer, match)
+    options |= rules(answer, match)
+    found = rematched(resolve(source, store, scorer=scorer, filter=filter), options)
     sources, unpriced = rescored(found, [*by, *(where or ())], prices=prices, checks=checks)
     _refuse_overwriting(sources, per_task)
-    options |= rules(answer, match)
     means = Estimand.of(weight, estimand)
     brief = overview and not (metrics or options)  # of the options, all metrics tell mistakes
     request = ScoreRequest(

@@ -143,9 +143,9 @@ def _named(name: str | Path, store: str | Store | None, logs: LogOptions) -> Seq
         raise InputError([text]) from error
 
 
-def rematched(sources: Sequence[Source], answer: str | None, match: str | None) -> list[Source]:
-    """Have answers compared with targets if a rule is given, in place of the verdicts of logs."""
-    if answer is None and match is None:
+def rematched(sources: Sequence[Source], options: Mapping[str, Any]) -> list[Source]:
+    """Have answers compared with targets, in place of the verdicts of logs, if a rule says how."""
+    if not options.get("match_verified"):
         return list(sources)
     found: list[Source] = []
     for one in sources:

@@ -11,6 +11,7 @@ import click
 from pennyweight.cli.notes import note_score_errors, note_sources
 from pennyweight.cli.options import (
     FILE,
+    answer_options,
     baseline_options,
     format_choice,
     log_options,
@@ -49,6 +50,7 @@ Examples:
 @option("--margin", "How far below the value --ratchet stays.", "SHARE", default="1%")
 @map_option
 @scorers_option
+@answer_options
 @log_options
 @skip_bad_option
 @store_option
@@ -81,7 +83,8 @@ def command(
     note_sources(resolved, options["map"])
     note_evidence(verdict, options["baseline"])
     try:
-        keep(verdict, store)
+        if not (options["answer"] or options["match"]):  # the page decides by the suite's rules
+            keep(verdict, store)
     except PennyweightError as error:
         click.echo(f"The verdict was not saved with the run: {error}", err=True)
     show(verdict, format, report)

@@ -108,10 +108,15 @@ LOGS = (
 )
 """Options that choose what is read from the log of another tool; `log_options` reads them."""
 
-SCORING = (
-    *LOGS,
+ANSWERS = (
     option("--answer", "How to extract answers, such as last_number.", "RULE"),
     option("--match", "How to match answers, such as numeric=0.01.", "RULE"),
+)
+"""Options that decide which answers are correct, in place of the suite; `answer_options`."""
+
+SCORING = (
+    *LOGS,
+    *ANSWERS,
     map_option,
     where_option,
     scorers_option,
@@ -152,6 +157,11 @@ def record_options(command: Command) -> Command:
 def log_options(command: Command) -> Command:
     """Add the options that choose what is read from a log."""
     return reduce(lambda made, add: add(made), reversed(LOGS), command)
+
+
+def answer_options(command: Command) -> Command:
+    """Add the options that decide which answers are correct."""
+    return reduce(lambda made, add: add(made), reversed(ANSWERS), command)
 
 
 def baseline_options(command: Command) -> Command:

@@ -12,6 +12,7 @@ import click
 from pennyweight.cli.notes import note_score_errors, note_sources
 from pennyweight.cli.options import (
     FILE,
+    answer_options,
     baseline_options,
     confidence_option,
     log_options,
@@ -55,6 +56,7 @@ WITH_SITE = frozenset(("sources", "site", "records", "yes", "title", "store"))
 @baseline_options
 @click.option("--title", help="Title of the report (default: the suite or the file).")
 @scorers_option
+@answer_options
 @confidence_option
 @log_options
 @store_option

@@ -261,11 +261,17 @@ def _lacking(gate: Gate, records: GateRecords) -> str:
         parts = [t.metric for t in records.composites[gate.metric].terms]
         lacking = [p for p in parts if records.part(p, 0.9).value is None]
         return f"It lacks {', '.join(lacking)}."
-    needs = METRICS[gate.metric].inputs
+    metric = METRICS[gate.metric]
+    needs = metric.needs or metric.inputs
     frame = records.scored
     absent = [n for n in needs if n not in frame.columns or not frame[n].count()]
-    if not absent and METRICS[gate.metric].over == "tasks":
+    if not absent and metric.over == "tasks":
         return "No task has enough attempts: it needs as many as k, and more than one without k."
+    if not absent and metric.across and frame[metric.across].n_unique() < 2:
+        return (
+            f"It compares the {metric.across}s of a subject: decide on all of them at once, with a "
+            f"policy whose gates all do."
+        )
     if not absent:
         return f"No record counts for it: {METRICS[gate.metric].summary}" if needs else ""
     columns = " and ".join(columns_behind(absent))

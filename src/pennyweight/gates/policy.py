@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, Literal
 
+from pennyweight.catalogue import METRICS
 from pennyweight.errors import InputError, UsageError
 from pennyweight.gates.threshold import FRACTIONS, Quantity, Threshold, unit_of
 from pennyweight.text.format import declared, declared_points
@@ -250,6 +251,13 @@ class Policy:
     def paired(self) -> bool:
         """Whether a gate compares with a baseline."""
         return any(gate.paired for gate in self.gates)
+
+    @property
+    def across(self) -> frozenset[str]:
+        """The columns whose values each of its gates compares: one side has all of them."""
+        declared = [METRICS.get(gate.metric) for gate in self.gates]
+        columns = {metric.across if metric else "" for metric in declared}
+        return frozenset(columns if len(columns) == 1 else ()) - {""}
 
     def joined(self, other: Policy) -> Policy:
         """Join two policies. A setting in both must have the same value."""

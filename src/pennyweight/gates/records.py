@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from pennyweight.scoring.selection import cell_key, selects
 from pennyweight.sources.source import Source
 from pennyweight.stats.interval import bounded_interval
 from pennyweight.stats.resample import CLUSTER, clustered_error
+from pennyweight.text.natural_order import natural
 
 WEIGHT = "\0weight"
 SIDES = ("subject", "tier")
@@ -236,10 +238,12 @@ def read_records(
     map: Mapping[str, str] | None = None,  # noqa: A002
     skip_bad: bool = False,
     name: str = "",
+    across: Collection[str] = (),
 ) -> GateRecords:
     """Read and measure the records of one side; refuse several sides, and an empty source.
 
-    `same_side` selects a subject and a tier only if the records have several.
+    `same_side` selects a subject and a tier only if the records have several. `across` names the
+    columns that may have several values because the gates compare these.
     """
     where = where or {}
     columns = list(dict.fromkeys((*CONTEXT, *_ROLES, *where)))
@@ -260,16 +264,26 @@ def read_records(
     if not records.frame.height:
         values = ", ".join(f"{n}={v}" for n, v in where.items())
         raise InputError([f"{f'{name} has' if name else 'There are'} no records with {values}."])
-    one_side(records.frame)
-    return _planned(records, frame, sources)
+    alike = [column for column in SIDES if column not in across or column in where]
+    one_side(records.frame, alike)
+    return _planned(records, frame, sources, alike)
 
 
-def _planned(records: GateRecords, every: pl.DataFrame, sources: Sequence[Source]) -> GateRecords:
-    """Add what the runs of a side planned, and what of it has no record yet."""
-    runs = [(s, s.run_id or "", s.planned) for s in sources if s.planned is not None]
+def _planned(
+    records: GateRecords, every: pl.DataFrame, sources: Sequence[Source], alike: Sequence[str]
+) -> GateRecords:
+    """Add what the runs of a side planned, and what of it has no record yet.
+
+    A side has one value in each column of `alike`, and all values in the others.
+    """
+    runs = [
+        (s, s.run_id or "", s.planned * prod(len(v) for c, v in s.sides.items() if c not in alike))
+        for s in sources
+        if s.planned is not None
+    ]
     if not runs:
         return records
-    side = zip(SIDES, records.frame.select(SIDES).row(0), strict=True)
+    side = zip(alike, records.frame.select(alike).row(0), strict=True)
     rows = every.filter(pl.col(c).cast(pl.String).eq_missing(pl.lit(v)) for c, v in side)
     made = dict(rows["run"].cast(pl.String).value_counts().iter_rows())
     tried = set(rows["task_id"])
@@ -316,10 +330,10 @@ def narrowed(
     return {**{column: same_side[column] for column in several}, **where}
 
 
-def one_side(frame: pl.DataFrame) -> None:
+def one_side(frame: pl.DataFrame, columns: Sequence[str] = SIDES) -> None:
     """Refuse to decide on several tiers or subjects at once: one would hide the other."""
-    for column in SIDES:
-        values = [str(v) for v in frame[column].unique().drop_nulls().cast(pl.String).sort()]
+    for column in columns:
+        values = sorted(frame[column].drop_nulls().cast(pl.String).unique(), key=natural)
         if len(values) > 1:
             shown = ", ".join(values[:5]) + (", …" if len(values) > 5 else "")
             raise UsageError(

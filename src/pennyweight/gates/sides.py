@@ -14,6 +14,7 @@ from pennyweight.gates.verdict import Decision, SideVerdict, Verdict
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.sources.source import Source
 from pennyweight.text.format import plural
+from pennyweight.text.natural_order import natural
 
 MAX_SIDES = 100
 
@@ -48,7 +49,8 @@ def sides_of(
         found = dict.fromkeys(planned, False) | found
     if len(found) > MAX_SIDES:
         raise UsageError(f"--each: {len(found):,} sides; at most {MAX_SIDES} can be decided.")
-    return [(dict(zip(known, row, strict=True)), there) for row, there in sorted(found.items())]
+    ordered = sorted(found.items(), key=lambda side: [natural(name) for name in side[0]])
+    return [(dict(zip(known, row, strict=True)), there) for row, there in ordered]
 
 
 def _planned(source: Source, column: str, where: Mapping[str, str]) -> list[str]:

@@ -201,8 +201,8 @@ def mode_share(answer_class: pl.Expr) -> pl.Expr:
 def mode_accuracy(answer_class: pl.Expr, correct: pl.Expr) -> pl.Expr:
     """Share of the tasks whose most frequent answer is correct.
 
-    Answers that are equally frequent count in equal parts. For k attempts there is
-    `majority_accuracy`, which takes answers as they are written.
+    Answers that are equally frequent count in equal parts. For k of the attempts there is
+    `majority_accuracy`.
 
     >>> tasks, answers = ["a", "a", "a", "b", "b"], ["4", "4", "5", "7", "8"]
     >>> evaluate(mode_accuracy, task_id=tasks, answer=answers, target=["4"] * 3 + ["8"] * 2)

@@ -210,6 +210,7 @@ def cut_in_thought_rate(cut_in_thought: pl.Expr) -> pl.Expr:
     formula="mean over correct attempts of t_i − min t over the subject's correct attempts at it",
     unit="tokens",
     needs=("completion_tokens", "correct", "task_id"),
+    across="tier",
     spec="Pennyweight",
 )
 def overthinking_tokens(

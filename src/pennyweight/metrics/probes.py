@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from pennyweight.define import share
@@ -10,7 +12,17 @@ from pennyweight.stats.resample import Linearised
 POINTS = (0, 25, 50, 75, 100)
 """The per cent of a chain of thought after which a probe asks for the answer."""
 
+_TIER = r"^probe@(\d+)%$"
 _STEP = 1 / (len(POINTS) - 1)
+
+
+def is_probe(tier: str) -> bool:
+    """Whether a tier is a point of a probe.
+
+    >>> is_probe("probe@25%"), is_probe("T1")
+    (True, False)
+    """
+    return re.match(_TIER, tier) is not None
 
 
 def _differences(
@@ -20,7 +32,7 @@ def _differences(
 
     The parts of one chain have the area as their mean. Chains that lack a point are null.
     """
-    point = tier.cast(pl.String).str.extract(r"^probe@(\d+)%$").cast(pl.Int64)
+    point = tier.cast(pl.String).str.extract(_TIER).cast(pl.Int64)
     chain = (subject, task_id, attempt)
     whole = point.is_in(POINTS).sum().over(chain) == len(POINTS)
     last = answer_class.filter(point == POINTS[-1]).first().over(chain)
@@ -32,6 +44,7 @@ def _differences(
 @share(
     formula="mean over chains of Σ_p w_p [answer after p % ≠ answer after 100 %], w by trapezoids",
     needs=("tier", "task_id"),
+    across="tier",
     interval=Linearised(_differences, rate=True, text="Wilson, linearised, clustered by task"),
     spec="Lanham et al. 2023; Zeta Reason 8",
 )

@@ -206,13 +206,13 @@ def vote(drawn: int, answers: tuple[tuple[int, float], ...]) -> float:
 
 @over_tasks(
     title="accuracy of the majority",
-    formula="mean over tasks of the correctness of the most frequent of k normalised answers",
+    formula="mean over tasks of the correctness of the most frequent of k answers",
     needs=("correct",),
     spec="Wang et al. 2023, self-consistency",
 )
 def majority_accuracy(
     correct: pl.Expr,
-    normalized_answer: pl.Expr,
+    answer_class: pl.Expr,
     normalized_target: pl.Expr,
     *,
     k: int | None = None,
@@ -220,9 +220,10 @@ def majority_accuracy(
 ) -> pl.Expr:
     """Chance that the most frequent answer of k attempts at a task is correct.
 
-    An attempt without an answer votes for none. If several answers are equally frequent, each
-    counts in equal parts, as if one were drawn. Unless `k` is set, it is the number of attempts
-    that every task has. A task with fewer than k attempts is left out.
+    Answers that the suite's matching takes for the same vote together. An attempt without an answer
+    votes for none. If several answers are equally frequent, each counts in equal parts, as if one
+    were drawn. Unless `k` is set, it is the number of attempts that every task has. A task with
+    fewer than k attempts is left out.
 
     >>> answers = ["4", "4.0", "5", "7", "8"]
     >>> tasks, targets = ["a", "a", "a", "b", "b"], ["4", "4", "4", "8", "8"]
@@ -239,10 +240,10 @@ def majority_accuracy(
                 found[i] = vote(size, _answers(table["each"][i])) if attempts > size else None
         return pl.Series(found, dtype=pl.Float64)
 
-    can_vote = normalized_answer.is_not_null() | normalized_target.is_not_null()
+    can_vote = answer_class.is_not_null() | normalized_target.is_not_null()
     voted = pl.when(can_vote).then(correct)
-    votes = voted.count().over(normalized_answer)
-    each = (2 * votes + voted.mean().over(normalized_answer)).filter(voted.is_not_null())
+    votes = voted.count().over(answer_class)
+    each = (2 * votes + voted.mean().over(answer_class)).filter(voted.is_not_null())
     most = voted.filter(votes == votes.max()).mean()
     task = pl.struct(most.alias("all"), voted.count().alias("n"), each.implode().alias("each"))
     return task.map_batches(draw, return_dtype=pl.Float64, is_elementwise=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pennyweight.catalogue import (
@@ -23,7 +23,15 @@ from pennyweight.scoring.scores import Group
 from pennyweight.text.format import plural
 
 Row = TypeVar("Row")
-_FURTHER_NEEDS = {"sce_normalized": "two different answers"}
+_FURTHER_NEEDS = {
+    "sce_normalized": "two different answers",
+    "truncation_aoc": "all tiers of a probe in one group (--by subject)",
+    "overthinking_tokens": "two correct attempts at a task, such as in two tiers (--by subject)",
+    "usr_math": "an equation that can be read",
+    "citation_precision": "citations such as [1]",
+    "citation_recall": "citations such as [1]",
+    "usr_rag_scored": "a scorer named usr_rag",
+}
 """What a metric needs in addition to its columns."""
 _OVER = {
     "scored": "attempts whose status is not error",
@@ -232,24 +240,32 @@ def why_missing(name: str, group: Group) -> str:
             return f"needs {_REPEATED}"
         if group.repeats.k > group.repeats.most:
             return f"no task has {plural(group.repeats.k, 'attempt')}"
-    if group[name].records == 0 or not metric.needs:
-        counted = (METRICS[n].needs for n, e in group.estimates.items() if e.records)
-        present = {column for needs in counted for column in needs}
-        absent = [column for column in metric.inputs if column not in present]
-        return f"needs {needed_columns(name, absent or metric.inputs)}"
-    return "not defined for these records"
+    lacking = group[name].lacks or _not_counted(metric, group)
+    if not lacking and name not in _FURTHER_NEEDS:
+        return "not defined for these records"
+    return f"needs {_listed(lacking) if lacking else _FURTHER_NEEDS[name]}"
 
 
-def needed_columns(name: str, inputs: Iterable[str]) -> str:
-    """List the columns that a metric with these inputs needs."""
-    return _FURTHER_NEEDS.get(name) or " and ".join(columns_behind(inputs))
+def _not_counted(metric: Metric, group: Group) -> Sequence[str]:
+    """Guess what a metric lacks from the others: what none of those with a value needs."""
+    if (group[metric.name].records and metric.needs) or metric.name in _FURTHER_NEEDS:
+        return ()
+    counted = (METRICS[n].needs for n, e in group.estimates.items() if e.records)
+    present = {column for needs in counted for column in needs}
+    needed = metric.needs or metric.inputs
+    return [column for column in needed if column not in present] or needed
+
+
+def _listed(inputs: Iterable[str]) -> str:
+    return " and ".join(columns_behind(inputs))
 
 
 def needs(name: str) -> str:
     """List what a metric needs, for any records."""
     metric = METRICS[name]
     if metric.over == "tasks":
-        return f"{needed_columns(name, metric.needs)} of {_REPEATED}"
+        return f"{_listed(metric.needs or metric.inputs)} of {_REPEATED}"
     if metric.open_parts:
         return "weights"
-    return needed_columns(name, metric.parts or metric.needs or metric.inputs)
+    listed = _listed(metric.parts or metric.needs or metric.inputs)
+    return f"{listed}, and {_FURTHER_NEEDS[name]}" if name in _FURTHER_NEEDS else listed

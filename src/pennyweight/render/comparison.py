@@ -11,6 +11,7 @@ from rich.text import Text
 
 from pennyweight.catalogue import metric_named
 from pennyweight.errors import UsageError
+from pennyweight.render.catalogue import why_missing
 from pennyweight.render.format import (
     difference_cells,
     estimate_cells,
@@ -29,7 +30,7 @@ from pennyweight.render.plain import (
 from pennyweight.render.sentences import MAX_LISTED_NAMES, QUALITY, listed, sentences
 from pennyweight.render.terminal import GAP, Terminal, borderless
 from pennyweight.scoring.comparison import ComparedSide, Comparison
-from pennyweight.scoring.overview import LEADERBOARD_FROM, best_first
+from pennyweight.scoring.overview import LEADERBOARD_FROM, best_first, is_curve
 from pennyweight.scoring.pairs import Pair
 from pennyweight.scoring.ranking import SideRank
 from pennyweight.text.format import (
@@ -82,7 +83,7 @@ def is_overview(format: str, sort: str | None = None) -> bool:  # noqa: A002
 def _sorted(comparison: Comparison, sort: str | None) -> Comparison:
     """Put the best sides first, by a metric; many sides by the first that is tested."""
     sides = comparison.sides
-    if sort is None and len(sides) >= LEADERBOARD_FROM:
+    if sort is None and len(sides) >= LEADERBOARD_FROM and not is_curve([s.group for s in sides]):
         sort = next((n for n in comparison.tested if n in sides[0].group.estimates), None)
     if sort is None:
         return comparison
@@ -95,13 +96,22 @@ def _sorted(comparison: Comparison, sort: str | None) -> Comparison:
 
 def words(comparison: Comparison) -> list[str]:
     """Write a comparison in sentences, those about ranks and tasks at the end."""
-    return [*sentences(comparison), *_tested(comparison), *rank_words(comparison)]
+    told = [*_unknown(comparison), *_tested(comparison)]
+    return [*sentences(comparison), *told, *rank_words(comparison)]
 
 
 def rank_words(comparison: Comparison) -> list[str]:
     """Write which sides cannot be told apart, and how many tasks can tell them apart."""
     ranks = " ".join([*_ranks(comparison), *_tasks(comparison)])
     return [ranks] if ranks else []
+
+
+def _unknown(comparison: Comparison) -> Iterator[str]:
+    """Say why metrics that were asked for have no value on any side."""
+    for name in comparison.asked:
+        sides = [s.group for s in comparison.sides if name in s.group.estimates]
+        if sides and all(group[name].value is None for group in sides):
+            yield f"{name} has no value on any side: {why_missing(name, sides[0])}."
 
 
 def _tested(comparison: Comparison) -> Iterator[str]:

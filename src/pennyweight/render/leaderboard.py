@@ -21,7 +21,7 @@ from pennyweight.render.scores import (
 from pennyweight.render.scores_table import MAX_WIDTH
 from pennyweight.render.terminal import GAP, Terminal, borderless
 from pennyweight.scoring.estimands import USUAL
-from pennyweight.scoring.overview import best_first, is_choice
+from pennyweight.scoring.overview import best_first, is_choice, is_curve
 from pennyweight.scoring.scores import Group, Scores
 from pennyweight.text.format import MISSING, count, level, plural
 
@@ -50,11 +50,14 @@ def render(
     named = not is_choice(scores.groups[0].estimates)
     known = [n for n in names if named or any(g[n].value is not None for g in scores.groups)]
     first = sort or known[0]
-    ranked = replace(scores, groups=tuple(best_first(scores.groups, first)))
+    curve = sort is None and is_curve(scores.groups)
+    ordered = scores.groups if curve else best_first(scores.groups, first)
+    ranked = replace(scores, groups=tuple(ordered))
     columns = tuple(dict.fromkeys((first, *known)))
     board = Leaderboard(ranked, columns, every, split=every or named)
     hidden = len(scores.groups) - len(board.sides)
-    lines = [f"Sorted by {first}, the best first. --sort METRIC sorts by another."]
+    order = "In the order of the cuts" if curve else f"Sorted by {first}, the best first"
+    lines = [f"{order}. --sort METRIC sorts by {'a metric' if curve else 'another'}."]
     lines += missing_lines(scores.groups) if named else []
     if scores.estimand != USUAL:
         lines.append(estimand_line(scores.estimand))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,6 +37,8 @@ class Estimate:
     skipped: int = 0
     skewed: bool = False
     """Whether a few tasks decide the value, so that the interval may be too narrow."""
+    lacks: tuple[str, ...] = ()
+    """The columns or measures that it needs and no record has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,21 +115,26 @@ def _estimate(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Est
     known = needed & set(rows.columns)
     empty = {name for name in known if rows[name].null_count() == rows.height}
     absent = [m for m in metrics if not empty.isdisjoint(m.needs)]
-    return _nulls(grouped, absent) | _estimate_known(
+    return _nulls(grouped, absent, empty) | _estimate_known(
         grouped, [m for m in metrics if empty.isdisjoint(m.needs)]
     )
 
 
-def _nulls(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Estimate]]:
-    """Return the estimates of metrics that no record has the values for."""
+def _nulls(
+    grouped: Grouped, metrics: Sequence[Metric], empty: Collection[str] = ()
+) -> dict[str, list[Estimate]]:
+    """Return the estimates of metrics that no record has the values for: these are `empty`."""
     if not metrics:
         return {}
     for metric in metrics:
         if not set(metric.options).isdisjoint(grouped.options):
             metric.expression(grouped.options)  # a mistake in an option is told all the same
     skipped = grouped.aggregate([pl.len().alias("n")])["n"].fill_null(0)
-    nulls = [Estimate(None, skipped=n) for n in skipped]
-    return {metric.name: nulls for metric in metrics}
+    lacking = {m.name: tuple(n for n in m.needs if n in empty) for m in metrics}
+    return {
+        name: [Estimate(None, skipped=n, lacks=lacks) for n in skipped]
+        for name, lacks in lacking.items()
+    }
 
 
 def _estimate_known(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Estimate]]:

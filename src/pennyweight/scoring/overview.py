@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from pennyweight.catalogue import FAMILIES, METRICS, metric_named
+from pennyweight.metrics.probes import is_probe
 from pennyweight.metrics.scores import FAMILY as SCORES
 from pennyweight.scoring.digest import HEADLINES, headline
 from pennyweight.scoring.scores import Group
@@ -85,6 +86,12 @@ def _always(groups: Sequence[Group]) -> Iterator[str]:
 def _known(groups: Sequence[Group], name: str) -> bool:
     """Whether a metric has a value in a group."""
     return any(group[name].value is not None for group in groups)
+
+
+def is_curve(groups: Sequence[Group]) -> bool:
+    """Whether groups are the points of a probe, which have an order of their own."""
+    names = ([p for v in g.group.values() for p in str(v).split(" / ")] for g in groups)
+    return all(any(map(is_probe, parts)) for parts in names)
 
 
 def best_first(groups: Sequence[Group], metric: str) -> list[Group]:

@@ -34,6 +34,7 @@ from pennyweight.sources.conversion import LINE, ColumnMapping, RecordConverter
 from pennyweight.sources.loader import FILE, SKIP_HINT, Loaded, load
 from pennyweight.sources.source import Source
 from pennyweight.stats.resample import CLUSTER
+from pennyweight.text.natural_order import in_natural_order
 
 DESCRIBED = (
     *("passed", "impl_rate", "cost_usd", "duration_seconds", "cost_of_pass", "composite_score"),
@@ -393,7 +394,7 @@ def _number_groups(
     frame = frame.with_columns(cluster(), pl.col(labels).cast(pl.Categorical))
     if not by:
         return [{}], frame.with_columns(pl.lit(0, dtype=pl.UInt32).alias(GROUP))
-    groups = frame.select(by).unique().sort(by, nulls_last=True)
+    groups = in_natural_order(frame.select(by).unique())
     numbered = groups.with_row_index(GROUP)
     frame = frame.join(numbered, on=list(by), how="left", nulls_equal=True, maintain_order="left")
     return groups.to_dicts(), frame

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import polars as pl
 from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.sources.loader import FILE
 from pennyweight.sources.source import Source
+from pennyweight.text.natural_order import natural
 
 SIDE = "\0side"
 SOURCE = "source"
@@ -81,7 +81,7 @@ class Sides:
         named = frame.with_columns(side.alias(SIDE)).drop_nulls(SIDE)
         present = named[SIDE].unique().to_list()
         order = [n for n in self.sources if n in present]
-        order += sorted((n for n in present if n not in order), key=_natural)
+        order += sorted((n for n in present if n not in order), key=natural)
         what = ", ".join(columns)
         if only:
             if missing := next((n for n in only if n not in order), None):
@@ -114,9 +114,3 @@ def _first(frame: pl.DataFrame) -> str:
         if frame[name].drop_nulls().n_unique() > 1:
             return name
     raise UsageError(f"The records have neither several tiers nor several subjects. {_HELP}")
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that puts T2 before T10."""
-    parts = re.findall(r"\d+|\D+", name)
-    return [(int(p) if p.isascii() and p.isdigit() else -1, p) for p in parts]

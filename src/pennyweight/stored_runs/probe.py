@@ -115,10 +115,10 @@ def _continued(subject: Subject) -> Mapping[str, Any]:
         if own or provider in _FORMATS:
             return _CONTINUE if own else _FORMATS[provider]
     raise UsageError(
-        f"{subject.name} cannot be probed: a probe puts the beginning of a chain of thought into "
-        "the model's mouth, and this works with local/…, Anthropic's models before 4.6, OpenRouter "
-        "and servers of your own (vLLM, SGLang, llama.cpp, Ollama, LM Studio, or base_url), not "
-        f"with {subject.model}."
+        f"{subject.name} cannot be probed: a probe sends the beginning of a reply, and "
+        f"{subject.model} does not continue it. Models that do: local/…, Anthropic's before 4.6, "
+        "those of OpenRouter, and of your own servers (vLLM, SGLang, llama.cpp, Ollama, LM Studio, "
+        "or any base_url in OpenAI's format)."
     )
 
 

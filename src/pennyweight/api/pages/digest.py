@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import polars as pl
 
@@ -40,6 +41,7 @@ def digest(
     confidence: float = 0.95,
     by: Sequence[str] = (),
     where: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
     take: Callable[[pl.LazyFrame, RecordsDigest], None] | None = None,
     progress: Progress | None = None,
 ) -> RecordsDigest:
@@ -47,7 +49,8 @@ def digest(
 
     `by` names the columns whose values are the sides (default: those of run, subject and tier that
     have several).
-    `where` leaves out records with other values in columns or measures.
+    `where` leaves out records with other values in columns or measures. `options` are those of
+    measures and metrics, such as another `match_rule`.
     `take` gets the measured records and the digest, for instance to store them; the records are
     deleted afterwards.
     `progress` gets the name of each step (`read`, `measure`, `score`, `compare`) and how many
@@ -58,10 +61,9 @@ def digest(
     step: Progress = progress or (lambda *_: None)
     with (
         copied(sources, partial(step, "read"), [*by, *(where or ())]) as copies,
-        measured_records(copies, confidence, by, where or {}, partial(step, "measure")) as (
-            measured,
-            frame,
-        ),
+        measured_records(
+            *(copies, confidence, by, where or {}, partial(step, "measure"), options or {})
+        ) as (measured, frame),
     ):
         step("score", 0)
         whole = measured.scored([])[0]

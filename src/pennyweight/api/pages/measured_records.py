@@ -90,10 +90,11 @@ def measured_records(
     by: Sequence[str],
     where: Mapping[str, str],
     progress: Callable[[int], None],
+    options: Mapping[str, Any],
 ) -> Iterator[tuple[MeasuredRecords, pl.LazyFrame]]:
     """Measure everything once, with each measured record in a temporary file."""
     also = (*SIDE_COLUMNS, *TASK_COLUMNS, "correct", "checks", *MEASURED)
-    request = ScoreRequest(confidence=confidence, progress=progress, where=where)
+    request = ScoreRequest(confidence=confidence, progress=progress, where=where, options=options)
     work = Scoring.of(sources, request, by, everything=True, also=also)
     with tempfile.TemporaryDirectory(prefix="pennyweight-digest-") as folder:
         path = Path(folder) / "records.parquet"

@@ -25,6 +25,7 @@ from pennyweight.scoring.pipeline import (
 from pennyweight.scoring.repeats import SIDE, repeats_in
 from pennyweight.scoring.scores import Group
 from pennyweight.stats.resample import CLUSTER
+from pennyweight.text.natural_order import in_natural_order
 
 FEW_GROUPS = 16
 """Up to this many groups are estimated one after the other."""
@@ -68,7 +69,7 @@ class LargeScores:
             return None
         parts = range(len(self.spill.parts))
         values = pl.concat([self.spill.read(self.by, n, named=True).unique() for n in parts])
-        return values.unique().sort(self.by, nulls_last=True).with_row_index(GROUP)
+        return in_natural_order(values.unique()).with_row_index(GROUP)
 
     @cached_property
     def groups(self) -> list[dict[str, Any]]:
