@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from bench.reasoning import HELD_OUT, lines, written
 
-from pennyweight.text.equation_plans import MOST_SHAPES, Plans
+from pennyweight.text.equation_plans import MOST_SHAPES, Plans, traced
 from pennyweight.text.equations import of_line
 
 DIGITS = re.compile(r"\d+")
@@ -48,6 +48,37 @@ def test_plans_find_what_is_found_without_them(name):
             assert found(plans, other) == found(Plans(of_line), other), other
             made += 1
     assert plans.reads < made  # some were read by plans, though the numbers were drawn blindly
+
+
+def test_a_compiled_plan_gives_what_its_steps_give():
+    rng, made = random.Random(2), 0
+    for template in lines("chains.txt"):
+        line = written(template, rng)
+        plan = traced(line, of_line)
+        if plan is None:
+            continue
+        run = plan.compiled()
+        for _ in range(4):
+            digits = DIGITS.findall(written(template, rng))
+            if len(digits) == len(DIGITS.findall(line)):
+                assert run(digits, 5) == plan.interpreted(digits, 5)
+                made += 1
+    assert made > 500
+
+
+def test_a_plan_that_is_used_often_is_compiled():
+    plans = Counted()
+    for number in range(2, 30):
+        found = plans.equations(f"{number} + 5 = {number + 5 + (number == 25)}", 3)
+        assert [e.holds for e in found] == [number != 25]
+    assert plans.reads <= 5
+
+
+def test_numbers_that_look_alike_have_plans_of_their_own():
+    plans = Plans(of_line)
+    for _ in range(9):
+        for line in ("5x10 + 1 = 51", "0x10 + 1 = 17", r"\frac12 + 1 = 3", r"\frac123 + 1 = 3"):
+            assert found(plans, line) == found(Plans(of_line), line), line
 
 
 def test_the_third_line_of_a_shape_is_not_read_again():

@@ -46,6 +46,27 @@ READ = {
     "n + 3 = 5 + 2 = 7": "right",
     "1,000 * 1.05^2 = 1102.5": "right",
     "5 × (2 + 3) − 1 = 24": "right",
+    "3+4=7=8": "right wrong",
+    "3 + 4 = 7 = 7.0": "right right",
+    "2/3 = 0.667 = 66.67%": "right right",
+    "2 * 500 = 1000 = 1001, and 5 + 3 = 8 = 8": "right wrong right right",
+    "5 + 3 equals 8 and 5 plus 3 equals 9": "right wrong",
+    "6 times 7 is equal to 43": "wrong",
+    "10/3 ≈ 3.33": "right",
+    "2/3 ≈ 0.66": "right",
+    r"10/3 \approx 4.33": "wrong",
+    "7 * 8 = 56 ≈ 60": "right",
+    "10/3 ≈ 3.43": "wrong",
+    "355/113 = 3.14159 ≈ 3.14": "right right",
+    r"\frac12 + \frac{1}4 = \frac34": "right",
+    r"\frac12 + \frac12 = 2": "wrong",
+    r"12\,000 + 500 = 12\,500": "right",
+    r"1\,250 * 2 = 2\,600": "wrong",
+    r"\sqrt{2} = 1.414": "right",
+    r"\sqrt{2} = 1.424": "wrong",
+    "√50 ≈ 7.07": "right",
+    "3 * √2 = 4.24, √16 + 1 = 6": "right wrong",
+    "0x10 + 1 = 17, but 5x10 + 1 = 51": "right",
 }
 LEFT_OUT = [
     "2x + 5 = 15",
@@ -66,7 +87,20 @@ LEFT_OUT = [
     "= 5 + 3",
     "9^99999 = 1",
     "1/0 = 0",
-    "12{,}000 + 500 = 12{,}500",
+    "12{,}000 + 500 = 12{,}500",  # in some languages 12.000
+    "297 * 3 ≈ 900",
+    "49 * 31 ≈ 50 * 30",
+    "5 + 3 is not equal to 9",
+    "0x10 + 1 = 17",
+    "0xFF + 1 = 256",
+    r"\frac123 + 1 = 2",
+    r"\frac{1}23 = 1",
+    r"\frac1x = 3",
+    "√50 = 5√2",
+    "√8 = 2 * √2",
+    "√(0 - 4) = 2",
+    r"1234\,000 + 1 = 5",
+    "7 = 8",
     "2/3 = 0.666...",
     "100/7 = 14.28…",
     r"10/3 = 3.33\ldots",
@@ -81,6 +115,20 @@ def test_equations_are_read_and_checked(text):
 @pytest.mark.parametrize("text", LEFT_OUT)
 def test_what_cannot_be_read_with_certainty_is_left_out(text):
     assert equations(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2 * 500 = 1000 g = 1 kg",
+        "60 * 2 = 120 minutes = 2 hours",
+        "3 * 4 + 5 = 17 = 2 (mod 5)",
+        "5 + 15 = 20 = 100%",
+        "4 * 5 = 20 = x",
+    ],
+)
+def test_a_number_after_a_result_may_be_something_else(text):
+    assert [e.holds for e in equations(text)] == [True]
 
 
 def test_an_equation_knows_its_place():

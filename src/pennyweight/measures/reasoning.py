@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 
 from pennyweight.define import measure
-from pennyweight.text.arithmetic import written
-from pennyweight.text.equations import equations
+from pennyweight.text.equations import SIGNS, equations
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.extraction import cot as find_cot
+from pennyweight.text.rational import written
 from pennyweight.text.thinking import spoken
 from pennyweight.text.tokens import tokens
 
@@ -157,8 +157,8 @@ _NONE_READ = {"readable": 0, "wrong": 0, "first_wrong": None, "last": None}
 
 
 def _checked(cots: pl.Series) -> pl.Series:
-    sides = cots.str.contains("=", literal=True).fill_null(value=False)
-    places = sides.arg_true().filter(cots.filter(sides).str.contains(r"\d.*=|=.*\d"))
+    sides = cots.str.contains(SIGNS).fill_null(value=False)
+    places = sides.arg_true().filter(cots.filter(sides).str.contains(r"\d"))
     if places.is_empty():  # building rows would take longer than looking for equations
         nothing = pl.lit(_NONE_READ, dtype=_CHECKED)
         return pl.select(pl.when(cots.is_not_null()).then(nothing).alias(cots.name)).to_series()

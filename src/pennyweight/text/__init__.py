@@ -4,6 +4,7 @@ Tested elsewhere:
     arithmetic.py: tests/text/test_equations.py
     arithmetic_tokens.py: tests/text/test_equations.py
     notation.py: tests/text/test_format.py
+    rational.py: tests/text/test_equations.py
     rules.py: tests/text/test_extraction.py
     safe.py: tests/render/test_scores.py
     scanning.py: tests/text/test_extraction.py

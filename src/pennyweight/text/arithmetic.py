@@ -8,7 +8,7 @@ out, whether it would hold or not. The words that decide are in `arithmetic_toke
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd, isqrt
+from typing import TypeVar
 
 from pennyweight.text.arithmetic_tokens import (
     AFTER,
@@ -25,14 +25,14 @@ from pennyweight.text.arithmetic_tokens import (
     number_of,
     tokens_of,
 )
-
-Ratio = tuple[int, int]
-"""A rational number: numerator and denominator, which is positive."""
+from pennyweight.text.rational import Ratio, power, root, written
 
 LONGEST_NUMBER = 30
-LARGEST_POWER = 64
 DEEPEST = 16
 LONGEST_LINE = 2_000
+
+
+T = TypeVar("T")
 
 
 class Unreadable(Exception):  # noqa: N818 - nobody made a mistake
@@ -54,6 +54,8 @@ class Value:
     fractions: tuple[object, ...] = ()
     """The texts of the numbers with decimal places in a calculation."""
     span: tuple[int, int] = (0, 0)
+    rounded: bool = False
+    """Whether it has a root that is no fraction, so that its last digits are not exact."""
 
 
 def canonical(text: str) -> str | None:
@@ -65,21 +67,9 @@ def canonical(text: str) -> str | None:
     tokens = [t for t in tokens_of(text, 0, min(len(text), LONGEST_LINE)) if t.kind != "money"]
     reader = Reader(tokens)
     value = reader.beginning() if tokens else None
-    if value is None or reader.at < len(tokens) or value.percent:
+    if value is None or reader.at < len(tokens) or value.percent or value.rounded:
         return None
     return written(value.ratio)
-
-
-def written(value: Ratio) -> str:
-    """Write a rational number in its lowest terms: `3`, `-1/2`."""
-    common = gcd(*value)
-    top, bottom = value[0] // common, value[1] // common
-    return str(top) if bottom == 1 else f"{top}/{bottom}"
-
-
-def same(a: Ratio, b: Ratio) -> bool:
-    """Whether two rational numbers are equal."""
-    return a[0] * b[1] == b[0] * a[1]
 
 
 class Reader:
@@ -92,6 +82,7 @@ class Reader:
         self.depth = 0
         self.fractions: list[object] = []
         self.operators = 0
+        self.rounded = False
         opened: list[int] = []
         for i, kind in enumerate(self.kinds):
             if kind == "open":
@@ -155,12 +146,13 @@ class Reader:
 
     def _whole(self, start: int) -> Value:
         self.at, self.depth, self.operators = start, 0, 0
-        self.fractions = []
+        self.fractions, self.rounded = [], False
         value = self._sum()
         last = self.at - 1
         while self.kinds[last] in {"word", "unit"}:
             last -= 1
         value.span = self.tokens[start].start, self.tokens[last].end
+        value.rounded = self.rounded
         if self.operators:
             value.fractions = tuple(self.fractions)
         else:
@@ -218,11 +210,11 @@ class Reader:
         if kind in {"power", "square"}:
             self.at += 1
             if kind == "square":
-                power = (2 if self.tokens[self.at - 1].text == "²" else 3, 1)
+                exponent = (2 if self.tokens[self.at - 1].text == "²" else 3, 1)
             else:
-                power = self._factor().ratio
+                exponent = self._factor().ratio
             self.operators += 1
-            value = Value(_power(value.ratio, power, self.at))
+            value = Value(self._known(power(value.ratio, exponent)))
         return value
 
     def _atom(self) -> Value:
@@ -244,7 +236,7 @@ class Reader:
             value = self._inside()
             self._units(value)
         elif kind == "frac":
-            top, bottom = self._braced(), self._braced()
+            top, bottom = self._arguments()
             if bottom.ratio[0] == 0:
                 raise Unreadable(self.at)
             sign = 1 if bottom.ratio[0] > 0 else -1
@@ -254,12 +246,32 @@ class Reader:
             self.operators += 1
             self._units(value)
         elif kind == "root" and self.kinds[self.at] in {"number", "open"}:
-            value = Value(_root(self._atom().ratio, self.at))
+            found, exact = self._known(root(self._atom().ratio))
+            value, self.rounded = Value(found), self.rounded or not exact
             self.operators += 1
         else:
             raise Unreadable(self.at)
         self.depth -= 1
         return value
+
+    def _known(self, found: T | None) -> T:
+        if found is None:
+            raise Unreadable(self.at)
+        return found
+
+    def _arguments(self) -> list[Value]:
+        r"""Read the two arguments of a fraction; without braces each is one digit: \frac12."""
+        found: list[Value] = []
+        while len(found) < 2:
+            if self.kinds[self.at] != "number":
+                found.append(self._braced())
+                continue
+            digits = str(self.number(self.tokens[self.at])[2])  # so there is no plan for it
+            if not digits.isdigit() or len(digits) > 2 - len(found):
+                raise Unreadable(self.at)
+            found += [Value((int(digit), 1)) for digit in digits]
+            self.at += 1
+        return found
 
     def _braced(self) -> Value:
         if self.kinds[self.at] != "open":
@@ -375,25 +387,3 @@ class Reader:
 def _mixed(a: Value, b: Value) -> bool:
     """Whether two values have different units of one dimension."""
     return a.unit is not None and b.unit is not None and a.unit[0] == b.unit[0] and a.unit != b.unit
-
-
-def _power(base: Ratio, power: Ratio, at: int) -> Ratio:
-    exponent, rest = divmod(power[0], power[1])
-    top, bottom = base
-    if rest or abs(exponent) > LARGEST_POWER or (exponent < 0 and top == 0):
-        raise Unreadable(at)
-    if max(abs(top), bottom).bit_length() * abs(exponent) > 4_096:
-        raise Unreadable(at)
-    if exponent < 0:
-        top, bottom = (bottom, top) if top > 0 else (-bottom, -top)
-    return top ** abs(exponent), bottom ** abs(exponent)
-
-
-def _root(value: Ratio, at: int) -> Ratio:
-    common = gcd(*value)
-    if value[0] < 0:
-        raise Unreadable(at)
-    top, bottom = (isqrt(part // common) for part in value)
-    if not same((top * top, bottom * bottom), value):
-        raise Unreadable(at)
-    return top, bottom

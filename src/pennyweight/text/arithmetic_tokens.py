@@ -11,10 +11,11 @@ _TOKENS = re.compile(
       (?P<skip>[ \t\n\u00a0\u202f]+|<<[^<>\n]*>>|(?<!\d)\*\*|\*\*(?![ \t]*[\d(])
         |\\[,;!:() \[\]]|\$\$|[`&_]|\\left|\\right|\\displaystyle|\\boxed)
     | (?P<unit>\\(?:text|mathrm|textbf)\{[^{}\n]*\})
-    | (?P<number>(?:\d{1,3}(?:,\d{3})++(?![\d,])|\d++(?!,\d))
+    | (?P<number>(?!0[xX][\da-fA-F])(?:\d{1,3}(?:\\?,\d{3})++(?![\d,])|\d++(?!,\d))
         (?:\.\d++(?!\.\.|…|\\l?dots))?+(?![,.]?\d|\{,\})|(?<![\d.])\.\d++)
     | (?P<badnumber>\d[\d,.]*(?:\{,\}[\d,.]+)*)
-    | (?P<equals>=(?!=))
+    | (?P<equals>=(?!=)|equals\b|(?:is|are)[ ]equal[ ]to\b)
+    | (?P<about>≈|\\approx(?![a-z]))
     | (?P<money>\\?[$€£¥₹¢])
     | (?P<percent>\\?%|percent\b)
     | (?P<power>\^|\*\*)
@@ -116,7 +117,7 @@ def number_of(token: Token) -> tuple[int, int, object]:
     >>> number_of(Token("number", "1,250.5", 0, 7, False))
     (12505, 10, '1,250.5')
     """
-    whole, _, decimals = token.text.replace(",", "").partition(".")
+    whole, _, decimals = token.text.replace("\\", "").replace(",", "").partition(".")
     return int(whole + decimals), 10 ** len(decimals), token.text
 
 

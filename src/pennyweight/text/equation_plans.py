@@ -16,10 +16,13 @@ from typing import Any, NamedTuple
 
 from pennyweight.text.arithmetic_tokens import NumberOf, Token, number_of
 
-_RUN, _DIGIT = re.compile(r"\d+"), re.compile(r"\d")
+_RUN, _DIGIT = re.compile(r"(\d+)"), re.compile(r"\d")
+_HEXADECIMAL = re.compile(r"0[xX][\da-fA-F]")
 LONGEST_RUN, LONGEST_LINE = 14, 240
 MOST_SHAPES, MOST_PLANS = 8_192, 3
 """How many shapes are kept, and how many plans of each: for mistakes, the divisor 0, …"""
+COMPILED_AFTER = 6
+"""A plan that was used so often becomes a function, which costs what twenty uses save."""
 
 Operation = Callable[[Any, Any], Any]
 Place = tuple[int, int]
@@ -52,12 +55,15 @@ class Plans:
 
     def equations(self, line: str, start: int) -> Iterable[Equation]:
         """Return the equations of a line that starts there in its text."""
-        runs, shape = _RUN.findall(line), _RUN.sub("0", line)
+        parts = _RUN.split(line)
+        runs, shape = parts[1::2], "0".join(parts[::2])
         may_be_long = len(line) - len(shape) >= LONGEST_RUN
         if len(line) > LONGEST_LINE or (may_be_long and max(map(len, runs)) > LONGEST_RUN):
             return _moved(self._read(line, number_of), start)
-        if "0,0" in shape:  # commas between digits are read by their distance
+        if "0,0" in shape or "0\\,0" in shape:  # commas between digits are read by their distance
             shape = _DIGIT.sub("1", line)
+        elif ("0x" in line or "0X" in line) and _HEXADECIMAL.search(line):
+            return _moved(self._read(line, number_of), start)  # 5x10 is another thing
         plans = self._known.get(shape)
         for plan in plans or ():
             found = plan.run(runs, start)
@@ -68,7 +74,7 @@ class Plans:
                 self._forget()
             self._known[shape] = []
         elif len(plans) < MOST_PLANS:
-            plans.append(_traced(line, self._read) or NEVER)
+            plans.append(traced(line, self._read) or NEVER)
         return _moved(self._read(line, number_of), start)
 
     def _forget(self) -> None:
@@ -81,17 +87,32 @@ def _moved(found: Iterable[Equation], by: int) -> list[Equation]:
     return [Equation(e.start + by, e.end + by, *e[2:]) for e in found]
 
 
-class LinePlan(NamedTuple):
+_Step = tuple[Operation, int, int]
+_Found = tuple[Place, Place, tuple[int, int], bool, tuple[int, int]]
+
+
+class LinePlan:
     """What to compute from the digits of a line, and what must hold for it."""
 
-    constants: list[int]
-    inputs: list[tuple[int, int, bool]]
-    steps: list[tuple[Operation, int, int]]
-    checks: list[tuple[Operation, int, int, bool]]
-    found: list[tuple[Place, Place, tuple[int, int], bool, tuple[int, int]]]
+    def __init__(
+        self,
+        constants: list[int],
+        inputs: list[tuple[int, int, bool]],
+        steps: list[_Step],
+        checks: list[tuple[Operation, int, int, bool]],
+        found: list[_Found],
+    ) -> None:
+        self.constants, self.inputs, self.steps = constants, inputs, steps
+        self.checks, self.found = checks, found
+        self.uses = 0
+        self.run: Callable[[list[str], int], list[Equation] | None] = self.interpreted
+        """Returns the equations of a line with these digits; None if a check fails."""
 
-    def run(self, runs: list[str], start: int) -> list[Equation] | None:
-        """Return the equations of a line with these digits; None if a check fails."""
+    def interpreted(self, runs: list[str], start: int) -> list[Equation] | None:
+        """Follow the plan step by step, until it is used often enough to be compiled."""
+        self.uses += 1
+        if self.uses == COMPILED_AFTER:
+            self.run = self.compiled()
         values = self.constants.copy()
         for first, last, is_scale in self.inputs:
             if is_scale:
@@ -110,9 +131,36 @@ class LinePlan(NamedTuple):
             made.append(Equation(*ends, (values[a], values[b]), holds, (values[c], values[d])))
         return made
 
-
-NEVER = LinePlan([0], [], [], [(operator.ne, 0, 0, True)], [])
-"""The plan of a line for which there can be none: its check always fails."""
+    def compiled(self) -> Callable[[list[str], int], list[Equation] | None]:
+        """Return the plan as a function; its text has whole numbers and signs, nothing else."""
+        count = len(self.constants)
+        names = [f"({value})" for value in self.constants]
+        names += [f"v{n}" for n in range(count, count + len(self.inputs) + len(self.steps))]
+        lines = []
+        for first, last, is_scale in self.inputs:
+            digits = "+".join(f"r[{n}]" for n in range(first, last))
+            lines.append(f"{names[count]}={f'10**len({digits})' if is_scale else f'int({digits})'}")
+            count += 1
+        for operation, a, b in self.steps:
+            lines.append(f"{names[count]}={_SIGNS[operation].format(names[a], names[b])}")
+            count += 1
+        for operation, a, b, outcome in self.checks:
+            holds = _SIGNS[operation].format(names[a], names[b])
+            lines.append(f"if {'not ' if outcome else ''}({holds}): return None")
+        places = [place for one in self.found for place in one[:2]]
+        lines += [
+            f"d{n + 1}=d{n}+len(r[{n}])" for n in range(max((p[1] for p in places), default=0))
+        ]
+        made = []
+        for (first, before), (last, inside), (a, b), right, (c, d) in self.found:
+            ends = f"{first - before}+d{before},{last - inside}+d{inside}"
+            value, computed = (f"({names[x]},{names[y]})" for x, y in ((a, b), (c, d)))
+            made.append(f"new(Equation,({ends},{value},{right},{computed}))")
+        lines.append(f"return [{','.join(made)}]")
+        scope: dict[str, Any] = {"new": tuple.__new__, "Equation": Equation}
+        exec("def run(r, d0):\n " + "\n ".join(lines), scope)  # noqa: S102 - no text of the line
+        run: Callable[[list[str], int], list[Equation] | None] = scope["run"]
+        return run
 
 
 class LineTrace:
@@ -236,15 +284,33 @@ class TracedNumber:
         return self._check(operator.ne, 0)
 
 
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, TracedNumber) else value
-
-
 def _absolute(value: int, _: int) -> int:
     return abs(value)
 
 
-def _traced(line: str, read: ReadLine) -> LinePlan | None:
+_SIGNS = {
+    operator.mul: "{0}*{1}",
+    operator.add: "{0}+{1}",
+    operator.sub: "{0}-{1}",
+    _absolute: "abs({0})",
+    operator.eq: "{0}=={1}",
+    operator.ne: "{0}!={1}",
+    operator.lt: "{0}<{1}",
+    operator.le: "{0}<={1}",
+    operator.gt: "{0}>{1}",
+    operator.ge: "{0}>={1}",
+}
+"""How each operation is written in the text of a function."""
+
+NEVER = LinePlan([0], [], [], [(operator.ne, 0, 0, True)], [])
+"""The plan of a line for which there can be none: its check always fails."""
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, TracedNumber) else value
+
+
+def traced(line: str, read: ReadLine) -> LinePlan | None:
     """Read a line and return its plan; None if something is done that a plan cannot repeat."""
     trace = LineTrace(line)
     try:

@@ -6,11 +6,17 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from pennyweight.text.arithmetic import LONGEST_LINE, Ratio, Reader, Value, same
+from pennyweight.text.arithmetic import LONGEST_LINE, Reader, Value
 from pennyweight.text.arithmetic_tokens import NumberOf, Token, tokens_of
 from pennyweight.text.equation_plans import Equation, Plans
+from pennyweight.text.rational import Ratio, same
 
-_CONTINUED = re.compile(r"\n[ \t]*&?[ \t]*=")
+ABOUT = "≈"
+SIGNS = r"=|≈|\\approx|equals|equal to"
+"""What the sides of an equation are joined by."""
+_SIGN = re.compile(SIGNS)
+_BARE = frozenset({"number", "money", "percent", "minus", "end"})
+_CONTINUED = re.compile(r"\n[ \t]*&?[ \t]*(?:[=≈]|\\approx)")
 _BULLET = re.compile(r"[ \t]*(?:[-*•–]|\d+[.)]|\(\d+\))[ \t]+")
 
 
@@ -34,7 +40,8 @@ def equations(text: str) -> list[Equation]:
 def _lines(text: str) -> Iterator[tuple[int, int]]:
     """Find the lines with an equals sign; a line that begins with one continues the line before."""
     end, continued = 0, _CONTINUED.search(text) is not None
-    while (at := text.find("=", end)) >= 0:
+    rare = "≈" in text or "equal" in text or "\\approx" in text
+    while (at := _next(text, end) if rare else text.find("=", end)) >= 0:
         start = text.rfind("\n", end, at) + 1 or end
         if continued and start > end and _CONTINUED.match(text, start - 1):
             start = text.rfind("\n", end, start - 1) + 1 or end
@@ -46,47 +53,88 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
+def _next(text: str, start: int) -> int:
+    found = _SIGN.search(text, start)
+    return found.start() if found else -1
+
+
 def of_line(line: str, number: NumberOf) -> Iterator[Equation]:
     """Read the equations of a line; their places are counted from its start."""
     bullet = _BULLET.match(line)
     sides: list[list[Token]] = [[]]
+    links = ""
     for token in tokens_of(line, bullet.end() if bullet else 0, len(line)):
-        if token.kind == "equals":
+        if token.kind in {"equals", "about"}:
             sides.append([])
+            links += ABOUT if token.kind == "about" else "="
         elif token.kind == "stop":
-            yield from _compared(sides, number)
-            sides = [[]]
+            yield from _compared(sides, links, number)
+            sides, links = [[]], ""
         else:
             sides[-1].append(token)
-    yield from _compared(sides, number)
+    yield from _compared(sides, links, number)
 
 
 _PLANS = Plans(of_line)
 
 
-def _compared(sides: Sequence[list[Token]], number: NumberOf) -> Iterator[Equation]:
+def _compared(sides: Sequence[list[Token]], links: str, number: NumberOf) -> Iterator[Equation]:
     """Compare each side with the next one, where both can be read."""
-    for left, right in pairwise(sides):
-        second = Reader(right, number).beginning() if right else None
+    before: Value | None = None
+    """The calculation whose value the left side states, if it is a number and nothing else."""
+    for (left, right), link in zip(pairwise(sides), links, strict=True):
+        calculated, before = before, None
+        reader = Reader(right, number)
+        second = reader.beginning() if right else None
         first = Reader(left, number).end() if second and left else None
-        if not first or not second or not _comparable(first, second, len(left)):
+        if not first or not second:
             continue
-        step = second.first and same(first.ratio, second.first)
-        holds = bool(step) or _near(first, second)
-        computed = first.ratio if first.first else second.ratio
-        yield Equation(first.span[0], second.span[1], second.ratio, holds, computed)
+        alone = second.first is None and _BARE.issuperset(reader.kinds)
+        if _comparable(first, second, len(left)):
+            calculated = first if first.first else second
+            step = second.first and same(first.ratio, second.first)
+            holds: bool | None = bool(step) or _near(first, second)
+        elif calculated and alone:  # 3 + 4 = 7 = 8
+            holds = _near(first, second) or _near(calculated, second)
+            holds = None if first.percent != second.percent and not holds else holds
+        else:
+            continue
+        if link == ABOUT and not holds:
+            holds = _about(calculated, second)
+        if holds is None:
+            continue
+        before = calculated if alone else None
+        yield Equation(first.span[0], second.span[1], second.ratio, holds, calculated.ratio)
 
 
 def _comparable(left: Value, right: Value, tokens: int) -> bool:
     """Whether an equation states that two values are equal, and a side is a calculation."""
     if left.unit and right.unit and left.unit[0] == right.unit[0] and left.unit != right.unit:
         return False
+    if left.rounded or right.rounded:
+        return left.scale is not None or right.scale is not None
     if left.first and right.first:
         return set(map(str, left.fractions)) == set(map(str, right.fractions))
     if left.first:
         return True
     # «3 shirts = 3 * 20» states a price; a number alone states a value
     return right.first is not None and tokens == 1
+
+
+def _about(left: Value, right: Value) -> bool | None:
+    """Whether a number is about a value: cut off or rounded it is.
+
+    None if that cannot be told: it is an estimate by another calculation, or a number with at most
+    one decimal place that is 10 % beside the value at most.
+    """
+    if right.scale is None or left.percent != right.percent:
+        return None
+    unit = (1, right.scale * (100 if right.percent else 1))
+    if _within(left.ratio, right.ratio, unit):
+        return True
+    (a, b), (c, d) = left.ratio, right.ratio
+    rough = right.scale < 100 and abs(a * d - c * b) * 10 <= abs(a * d)
+    return None if rough else False
 
 
 def _near(left: Value, right: Value) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from decimal import Decimal, localcontext
 
 from pennyweight.render.transcript.markdown import WRONG, MarkedText
-from pennyweight.text.arithmetic import Ratio, written
 from pennyweight.text.equations import equations
+from pennyweight.text.rational import Ratio, written
 
 
 def with_wrong_steps(pieces: Sequence[MarkedText]) -> list[MarkedText]:
