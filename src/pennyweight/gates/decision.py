@@ -19,6 +19,7 @@ from pennyweight.gates.records import GateRecords
 from pennyweight.gates.sequential_gate import Sequential
 from pennyweight.gates.threshold_gate import ThresholdTest
 from pennyweight.gates.verdict import Decision, Verdict, Word
+from pennyweight.record import KEY
 from pennyweight.text.format import plural
 
 Prepared = ThresholdTest | BaselineTest
@@ -262,7 +263,7 @@ def _lacking(gate: Gate, records: GateRecords) -> str:
         lacking = [p for p in parts if records.part(p, 0.9).value is None]
         return f"It lacks {', '.join(lacking)}."
     metric = METRICS[gate.metric]
-    needs = metric.needs or metric.inputs
+    needs = [n for n in metric.inputs if n in metric.needs or n not in KEY]
     frame = records.scored
     absent = [n for n in needs if n not in frame.columns or not frame[n].count()]
     if not absent and metric.over == "tasks":
