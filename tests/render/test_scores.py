@@ -76,7 +76,7 @@ def test_what_is_asked_for_by_name_stays_with_the_reason_why_it_has_no_value() -
     assert re.search(r"^  cost_usd_mean +— +\$0.50$", text, re.MULTILINE)
     assert re.search(r"^  brier +— +—$", text, re.MULTILINE)
     assert "cost_usd_mean has no value for x=0: needs cost_usd.\n" in text
-    assert "brier has no value: needs prob_correct and answer and target.\n" in text
+    assert "brier has no value: needs prob_correct.\n" in text
     assert "left out" not in text
     assert "brier" not in render(score(rows, by="x"), "table")
 

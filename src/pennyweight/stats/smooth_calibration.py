@@ -100,7 +100,9 @@ class SmoothCalibration:
         drawn = _of_residuals(weights @ residuals[order] / sizes[:, None])
         half = drawn.std() * t_quantile(np.array([float(tasks)]), sample.confidence).item()
         chance = _by_chance(expected, counts, sample.seed)
-        return max(0.0, sample.value - half - chance), min(1.0, sample.value + half)
+        # The draws have a long upper tail, which a standard deviation alone does not show.
+        most = max(sample.value + half, float(np.quantile(drawn, (1 + sample.confidence) / 2)))
+        return max(0.0, sample.value - half - chance), min(1.0, most)
 
 
 def _by_chance(expected: Floats, count: Cells, seed: int) -> float:
