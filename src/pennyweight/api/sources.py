@@ -11,11 +11,12 @@ import polars as pl
 
 from pennyweight.catalogue import declare_scores
 from pennyweight.errors import InputError, UsageError
-from pennyweight.sources.discovery import OBJECT_STORES, file_sources
+from pennyweight.sources.discovery import file_sources
 from pennyweight.sources.files import STDIN, refuse_repeats
 from pennyweight.sources.frames import frame_of
 from pennyweight.sources.log_format import LogOptions
 from pennyweight.sources.log_source import LogSource
+from pennyweight.sources.objects import OBJECT_STORES
 from pennyweight.sources.partitions import is_pattern
 from pennyweight.sources.source import (
     FileSource,

@@ -12,13 +12,13 @@ from pennyweight.sources.files import STDIN, RecordFile, find_files
 from pennyweight.sources.log_format import USUAL, LogFormat, LogOptions
 from pennyweight.sources.log_source import LogSource, refusal
 from pennyweight.sources.logs.registry import format_of
+from pennyweight.sources.objects import OBJECT_STORES, object_sources
 from pennyweight.sources.partitions import is_pattern, matching, partition_columns, table_root
 from pennyweight.sources.peek import Peek
 from pennyweight.sources.source import FileSource, Source
 
 LOG_SUFFIXES = frozenset((".eval", ".yaml", ".yml", ".xml", ".html", ".pb", ".binpb"))
 """Endings of logs, beside those of record files."""
-OBJECT_STORES = ("s3://", "gs://", "gcs://", "az://", "abfs://", "abfss://")
 _YAML = (".yaml", ".yml")
 _SUITE = re.compile(r"^tasks\s*:", re.MULTILINE)
 
@@ -27,13 +27,12 @@ def file_sources(path: str | Path, options: LogOptions = USUAL) -> list[Source]:
     """Return the sources at a path: a file, a log, or all of them in a folder.
 
     In a folder with logs, files that belong to no log are left out. The path may be a pattern of
-    files or folders, such as `runs/**/*.parquet`.
+    files or folders, such as `runs/**/*.parquet`, or the address of an object store.
     """
     if str(path) == STDIN:
         return [FileSource(RecordFile(STDIN, None), STDIN)]
     if str(path).startswith(OBJECT_STORES):
-        advice = "Mount or copy the files, then name their folder."
-        raise InputError([f"{path}: object stores are not read. {advice}"])
+        return object_sources(str(path))
     root = table_root(path)
     if is_pattern(path):
         found = [_at(match, options, root) for match in matching(path)]

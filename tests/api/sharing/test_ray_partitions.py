@@ -1,7 +1,10 @@
 """Partitions on a Ray cluster of two nodes: the numbers, and the errors, of one machine."""
 
 import json
+import random
+from itertools import pairwise
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -9,7 +12,7 @@ import pytest
 import pennyweight
 from generate import many
 from pennyweight.errors import InputError, UsageError
-from scoring.large.test_scores import digits
+from scoring.large.test_scores import digits, spilled
 from sources.test_partitions import part
 
 pytestmark = [
@@ -27,6 +30,15 @@ def test_a_cluster_gives_the_numbers_and_the_errors_of_one_machine(
         part(tmp_path / f"half={number % 2}" / f"{number}.jsonl", rows[number::5])
     expected = pennyweight.score(tmp_path, by="half").to_dict()
     assert pennyweight.score(tmp_path, by="half", on=address).to_dict() == digits(expected)
+    for seed in (1, 2):
+        rng = random.Random(seed)
+        rng.shuffle(rows)
+        cuts = sorted(rng.sample(range(1, len(rows)), 3))
+        for number, (start, stop) in enumerate(pairwise([0, *cuts, len(rows)])):
+            part(tmp_path / f"cut-{seed}" / f"{number}.jsonl", rows[start:stop])
+        on_ray = spilled(tmp_path / f"cut-{seed}", rng.randint(10, 300), by="tier", on=address)
+        assert on_ray == spilled(rows, rng.randint(10, 300), by="tier")  # to the last digit
+        rmtree(tmp_path / f"cut-{seed}")
     path = tmp_path / "half=1" / "bad.jsonl"
     path.write_text(json.dumps({"task_id": "t0", "attempt": 1, "latency_ms": -3}) + "\n")
     problem = f'{path}, line 1: task "t0": latency_ms is -3; it must not be below 0.'

@@ -12,6 +12,7 @@ from pennyweight.errors import UsageError
 from pennyweight.scoring.large.partition import PartitionJob, put_together
 from pennyweight.scoring.pipeline import Scoring, Take
 from pennyweight.sources.loader import Loaded
+from pennyweight.sources.objects import ObjectSource
 from pennyweight.sources.source import FileSource, Source
 
 AHEAD = 2
@@ -71,7 +72,9 @@ def ray_partitions(
     address = address_of(on)
     if alone:
         raise UsageError(f"{alone} does not work with --on ray; omit one of them.")
-    if other := next((one for one in sources if not isinstance(one, FileSource)), None):
+    if other := next(
+        (one for one in sources if not isinstance(one, FileSource | ObjectSource)), None
+    ):
         raise UsageError(
             f"--on ray measures the files of a table; {other.name} is none. "
             "'pennyweight export RUN --partition-by subject,tier -o FOLDER' writes a run as one."
