@@ -120,6 +120,7 @@ def test_the_concurrency_is_never_exceeded_together(shared):
     assert places(shared, "r", two, 5, 0) == fair[two]
     leave(shared, "r", one, ())
     assert places(shared, "r", two, 5, 2) == 5
+    assert places(shared, "r", two, 5, 0, most=1) == 1
 
 
 def test_the_same_plan_goes_on_and_another_one_begins(shared):

@@ -65,6 +65,8 @@ class Limiter:
 
     def __init__(self, fixed: int | None, most: int | None = None, account: str = "") -> None:
         self.adapts = fixed is None
+        self.total = fixed or MAX_CALLS
+        """The concurrency of the run, which its workers share."""
         self.most = min(most or MAX_CALLS, open_files())
         self.limit = float(min(fixed or START, self.most))
         self.places = self.most if self.adapts else int(self.limit)

@@ -229,11 +229,14 @@ def leave(store: Store, run_id: str, worker: str, done: Collection[int]) -> None
         _free(connection, run_id)
 
 
-def places(store: Store, run_id: str, worker: str, total: int, in_use: int) -> int:
+def places(
+    store: Store, run_id: str, worker: str, total: int, in_use: int, most: int | None = None
+) -> int:
     """Return a worker's share of the concurrency; the shares never exceed it together.
 
-    A worker that has more calls `in_use` than its share keeps their places until they end, so
-    another one may get its share a little later.
+    It takes no more than `most`, so that others get what it cannot use. A worker that has more
+    calls `in_use` than its share keeps their places until they end, so another one may get its
+    share a little later.
     """
     w = WORKER.c
     with locked(store, run_id) as connection:
@@ -243,7 +246,8 @@ def places(store: Store, run_id: str, worker: str, total: int, in_use: int) -> i
         rank, number = live.index(worker), len(live)
         fair = total // number + (rank < total % number)
         others = select(func.coalesce(func.sum(w.places), 0)).where(w.run == run_id, w.id != worker)
-        share = max(0, min(fair, total - int(connection.scalar(others) or 0)))
+        free = total - int(connection.scalar(others) or 0)
+        share = max(0, min(fair, free, total if most is None else most))
         query = update(WORKER).where(w.id == worker).values(places=max(share, in_use))
         connection.execute(query)
         return share

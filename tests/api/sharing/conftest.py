@@ -1,6 +1,5 @@
 """A Ray cluster for the tests that need one."""
 
-import os
 import warnings
 
 import pytest
@@ -13,18 +12,29 @@ QUIET = {
 NODE = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "object_store_memory": 80_000_000}
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """Two nodes on loopback. Nothing leaves this machine."""
-    os.environ.update(QUIET)
-    with warnings.catch_warnings():
+@pytest.fixture(scope="package")
+def clusters():
+    """The clusters that were started; they are ended after the last test that may need one."""
+    pytest.importorskip("ray")
+    made = []
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        for name, value in QUIET.items():
+            patch.setenv(name, value)
         warnings.simplefilter("ignore")
-        cluster_utils = pytest.importorskip("ray.cluster_utils")
-        made = cluster_utils.Cluster(
-            initialize_head=True, head_node_args={**NODE, "include_dashboard": False}
-        )
-        made.add_node(**NODE)
         yield made
-        made.shutdown()
-    for name in QUIET:
-        del os.environ[name]
+        for one in made:
+            one.shutdown()
+
+
+@pytest.fixture
+def cluster(clusters):
+    """Two nodes on loopback, unless a test before has killed them. Nothing leaves this machine."""
+    if not clusters or clusters[-1].head_node is None or not clusters[-1].worker_nodes:
+        from ray.cluster_utils import Cluster
+
+        if clusters:
+            clusters.pop().shutdown()
+        head = {**NODE, "include_dashboard": False}
+        clusters.append(Cluster(initialize_head=True, head_node_args=head))
+        clusters[-1].add_node(**NODE)
+    return clusters[-1]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.command import ended, run, start
+from agent.trying import needs_bubblewrap
+from engine.command import ended, kept, run, start
 from engine.serving import calls, server, suite
 from engine.sharing.test_worker import whole
 from engine.test_kill import wait_for
@@ -16,7 +17,7 @@ from pennyweight.api.run import run as run_suite
 from pennyweight.api.sharing import ray_workers
 from pennyweight.engine.execution import new_run, open_suite
 from pennyweight.errors import UsageError
-from pennyweight.store.shared_runs import live_workers
+from pennyweight.store.shared_runs import living, locked
 from pennyweight.store.store import Store
 
 pytestmark = [
@@ -35,8 +36,47 @@ def placed(path):
     return path
 
 
+def working(store):
+    """The workers of the latest run whose processes have not ended."""
+    run_id = store.find("latest").id
+    with locked(store, run_id) as connection:
+        return living(connection, store, run_id)
+
+
 def on(cluster):
     return ["--on", f"ray://{cluster.address}"]
+
+
+NODES = """
+suite: nodes
+tasks: {tasks}
+workspace: template
+verify: grep -q "^done$" answer.txt
+answer: last_line
+limits: {{concurrency: 4}}
+subjects:
+  - {{name: agent, command: [sh, -c, "sed s/begun/done/ begun.txt > answer.txt"], {resources}}}
+  - {{name: small, model: local/smollm2-135m, max_tokens: 4, {resources}}}
+"""
+
+
+def test_agents_in_sandboxes_and_the_local_model_are_on_the_nodes(
+    cluster, postgresql, local_model, tmp_path
+):
+    needs_bubblewrap()
+    (tmp_path / "template").mkdir()
+    (tmp_path / "template" / "begun.txt").write_text("begun\n")
+    path, address = tmp_path / "suite.yaml", postgresql.database()
+    path.write_text(NODES.format(tasks=["a", "b", "c", "d"], resources=RESOURCES))
+    code, said = run(address, "run", path, *on(cluster))
+    assert code == 0, said
+    rows, _ = kept(address)
+    assert {row["status"] for row in rows} == {"ok"}
+    agents = [row for row in rows if row["subject"] == "agent"]
+    assert [row["passed"] for row in agents] == [True] * 4
+    assert all("bubblewrap" in row["work"] for row in agents)
+    small = [row for row in rows if row["subject"] == "small"]
+    assert [row["completion_tokens"] for row in small] == [4, 4, 4, 4]
 
 
 def test_nodes_and_drivers_and_the_head_are_killed(cluster, postgresql, tmp_path):
@@ -72,8 +112,8 @@ def test_nodes_and_drivers_and_the_head_are_killed(cluster, postgresql, tmp_path
         cluster.remove_node(cluster.head_node, allow_graceful=False)
         with closing(Store(address)) as store:
             end = time.monotonic() + 60
-            while live_workers(store, store.find("latest").id) and time.monotonic() < end:
-                time.sleep(0.5)
+            while working(store) and time.monotonic() < end:
+                time.sleep(0.2)
         driver.send_signal(signal.SIGKILL)
         ended(driver)
         code, said = run(address, "run", "--resume")
@@ -101,9 +141,19 @@ def test_without_ray_it_says_how_to_get_it(tmp_path, monkeypatch):
 def test_the_actors_are_grouped_by_what_they_need(tmp_path):
     path = placed(suite(tmp_path, "http://127.0.0.1:9", tasks=1))
     text = path.read_text().replace(
-        "prices:", "  - {name: n, model: openai/n, base_url: 'http://a'}\nprices:"
+        "prices:",
+        "  - {name: n, model: openai/n, base_url: 'http://a'}\n"
+        f"  - {{name: agent, command: [sh, -c, ls], {RESOURCES[:-1]}, memory: 10}}}}\n"
+        "  - {name: other, command: [sh, -c, ls]}\n"
+        "prices:",
     )
     path.write_text(text)
     loaded = open_suite(path)
     workers = ray_workers.RayWorkers(None, loaded, new_run(loaded), Store(str(tmp_path / "s.db")))
-    assert workers.groups() == {("m",): {"CPU": 1.0}, ("n",): {}}
+    assert workers.groups() == {
+        ("m",): {"CPU": 1.0},
+        ("n", "other"): {},
+        ("agent",): {"CPU": 1.0, "memory": 10 * 2**20},
+    }
+    # an agent that says what it needs gets a worker of its own
+    assert [workers.job(names).places for names in workers.groups()] == [None, None, 1]

@@ -148,9 +148,17 @@ class RayWorkers:
             raise UsageError(f"The cluster has no room for a worker of {subjects[0]} ({lack}).")
         return fits
 
+    def job(self, subjects: tuple[str, ...]) -> RayJob:
+        """Return what a worker of some subjects works on."""
+        place, at = Path(self.suite.path), self.store.address
+        suite = str(place.absolute()) if self.address is None else place.name
+        store = at if "://" in at else str(Path(at).absolute())
+        has_agent = any(s.agent for s in self.suite.subjects if s.name in subjects)
+        places = 1 if has_agent and self.groups()[subjects] else None
+        return RayJob(self.run.id, suite, store, subjects, places)
+
     def _start(self, ray: Any, subjects: tuple[str, ...], actors: dict[Any, Any]) -> None:
         needed = dict(self.groups()[subjects])
-        is_alone = any(s.agent for s in self.suite.subjects if s.name in subjects) and needed
         options = {
             "num_cpus": needed.pop("CPU", 1.0),
             "num_gpus": needed.pop("GPU", 0.0),
@@ -162,12 +170,7 @@ class RayWorkers:
             scheduling_strategy="SPREAD",
         )  # fmt: skip
         actor = remote.remote()
-        place = Path(self.suite.path)
-        suite = str(place.absolute()) if self.address is None else place.name
-        at = self.store.address
-        store = at if "://" in at else str(Path(at).absolute())
-        job = RayJob(self.run.id, suite, store, subjects, 1 if is_alone else None)
-        actors[actor.work.remote(job)] = actor, subjects
+        actors[actor.work.remote(self.job(subjects))] = actor, subjects
 
 
 def ray_workers(on: str, suite: LoadedSuite, run: StoredRun, store: Store) -> RayWorkers:

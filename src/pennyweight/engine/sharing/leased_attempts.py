@@ -69,8 +69,9 @@ class LeasedAttempts:
         worker.stop = stop
 
         def share() -> None:
-            total, in_use = fixed[0].places, max(limiter.in_flight for limiter in fixed)
-            mine = places(worker.store, worker.run_id, worker.id, total, in_use)
+            in_use = max(limiter.in_flight for limiter in fixed)
+            most = max(limiter.places for limiter in fixed)
+            mine = places(worker.store, worker.run_id, worker.id, fixed[0].total, in_use, most)
             with suppress(RuntimeError):  # the loop may have ended
                 loop.call_soon_threadsafe(allow, mine)
 
