@@ -14,7 +14,13 @@ from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, ExceptionContext, create_engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    InvalidatePoolError,
+    NoSuchModuleError,
+    SQLAlchemyError,
+)
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from pennyweight.errors import StoreError, UsageError
@@ -28,6 +34,8 @@ SHORT_WAIT = 0.5
 """Seconds to wait for a lock that was just waited for in vain."""
 CONNECT_TIMEOUT = 10
 """Seconds to wait for a server to accept a connection."""
+IDLE = 0.1
+"""Seconds after which a connection is tried before it is used: the server may have restarted."""
 TRANSIENT_STATES = {"40001", "40P01", "53300", "57P01", "57P02", "57P03"}
 """The SQLSTATEs of PostgreSQL that a retry can solve: deadlocks, restarts, too many clients."""
 
@@ -44,8 +52,10 @@ def connect(address: str) -> Engine:
             event.listen(engine, "connect", _prepare_sqlite)
             LockWait().listen(engine)
         else:
-            engine = create_engine(url, pool_pre_ping=True, connect_args=_reach(url))
+            engine = create_engine(url, pool_use_lifo=True, connect_args=_reach(url))
             event.listen(engine, "connect", _limit_lock_wait)
+            event.listen(engine, "checkin", _note_use)
+            event.listen(engine, "checkout", _ping_if_idle)
     except OSError as error:
         raise StoreError(f"The store {address} cannot be created: {error.strerror}.") from error
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
@@ -99,6 +109,22 @@ def _limit_lock_wait(connection: Any, _record: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"SET lock_timeout = {BUSY_TIMEOUT * 1000:.0f}")
     connection.commit()
+
+
+def _note_use(_connection: Any, record: Any) -> None:
+    record.info["used"] = time.monotonic()
+
+
+def _ping_if_idle(connection: Any, record: Any, _proxy: Any) -> None:
+    """Replace a connection that a server has closed meanwhile; one in steady use is not asked."""
+    if time.monotonic() - record.info.get("used", math.inf) < IDLE:
+        return
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        connection.rollback()
+    except Exception as error:
+        raise InvalidatePoolError from error
 
 
 def _reach(url: URL) -> dict[str, Any]:

@@ -240,9 +240,9 @@ def places(
     """
     w = WORKER.c
     with locked(store, run_id) as connection:
-        live = [id_ for id_, _ in living(connection, store, run_id)]
-        if worker not in live:
+        if not renew(store, worker, connection):
             raise LostLeaseError
+        live = [id_ for id_, _ in living(connection, store, run_id)]
         rank, number = live.index(worker), len(live)
         fair = total // number + (rank < total % number)
         others = select(func.coalesce(func.sum(w.places), 0)).where(w.run == run_id, w.id != worker)
