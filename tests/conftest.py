@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, settings
 
 import services
 
+# several processes on few processors: threads that multiply small matrices wait for each other
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile(
     "pennyweight",
     deadline=None,

@@ -97,8 +97,9 @@ class _Drawn:
         """Return the p of flipping signs."""
         values = (factor[:, None] * self.b - self.a).astype(np.float32)
         signs = all_signs(values.shape[1])
-        extreme = np.abs(values @ signs.T) >= np.abs(values.sum(axis=1))[:, None] * (1 - 1e-5)
-        p: Floats = extreme.mean(axis=1)
+        sums = values @ signs.T
+        extreme = np.abs(sums, out=sums) >= np.abs(values.sum(axis=1))[:, None] * (1 - 1e-5)
+        p: Floats = np.count_nonzero(extreme, axis=1) / len(signs)
         return p
 
     def far_power(self, factor: Floats, tasks: int, level: float) -> float:

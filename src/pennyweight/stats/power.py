@@ -118,16 +118,7 @@ class Design:
         >>> round(Design(once=True, discordance=0.3, spread=0.55, seen=100).detectable(100), 3)
         0.162
         """
-        if tasks < 2 or self.spread == 0:
-            return None
-        if self.discordance is not None:
-            return _crossing(lambda x: self.power(tasks, x, level), 1.0)
-        top = self.spread
-        while self.power(tasks, top, level) < POWER:
-            top *= 2
-            if top > self.spread * 1e6:
-                return None
-        return _crossing(lambda x: self.power(tasks, x, level), top)
+        return None if tasks < 2 or self.spread == 0 else _detectable(self, tasks, level)
 
     def tasks_needed(self, difference: float, level: float = 0.05) -> int | None:
         """Return how many tasks show a difference of this size with 80 % power.
@@ -147,6 +138,23 @@ class Design:
             else:
                 high = middle
         return high
+
+
+@lru_cache(maxsize=512)
+def _detectable(design: Design, tasks: int, level: float) -> float | None:
+    """Search for it: a page and its report ask about the same pairs."""
+
+    def power(difference: float) -> float:
+        return design.power(tasks, difference, level)
+
+    if design.discordance is not None:
+        return _crossing(power, 1.0)
+    top = design.spread
+    while power(top) < POWER:
+        top *= 2
+        if top > design.spread * 1e6:
+            return None
+    return _crossing(power, top)
 
 
 def _without_improvement(alike: float, more: float, less: float, rate: float) -> float:
