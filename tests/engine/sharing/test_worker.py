@@ -118,7 +118,7 @@ def test_all_workers_are_killed_and_a_resumed_run_makes_the_rest(postgresql, tmp
 
 def test_a_worker_that_comes_back_too_late_writes_nothing(postgresql, tmp_path):
     address = postgresql.database()
-    with server(0.3) as slow:
+    with server(0.5) as slow:  # it is far from its end when it is stopped
         path = suite(tmp_path, slow, tasks=24, limits="{concurrency: 4}")
         put_up(address, path)
         late = impatient(address, "work", "--suite", path)
@@ -158,7 +158,7 @@ def test_an_interrupted_worker_gives_back_what_it_did_not_finish(postgresql, tmp
 
 def test_a_database_that_restarts_is_waited_for(postgresql, tmp_path):
     address = postgresql.database()
-    with server(0.02) as slow:
+    with server(0.1) as slow:  # it is far from its end when the database stops
         path = suite(tmp_path, slow, tasks=TASKS, limits=f"{{concurrency: {FLYING}}}")
         put_up(address, path)
         worker = start(address, "work", "--suite", path)
