@@ -38,6 +38,19 @@ def test_equations_and_thinking_are_told_in_figures():
     assert not {chart.name for chart in others} & {*REASONING}
 
 
+def test_a_probe_has_its_area_over_all_cuts():
+    records = [
+        {**row, "tier": f"probe@{cut}%", "attempt": 1, "answer": "4" if cut else "7"}
+        for cut in (0, 25, 50, 75, 100)
+        for row in rows()
+    ]
+    found, _ = panel(records)
+    (figure,) = found.figures
+    assert (figure["title"], figure["value"]) == ("Answer changes along the chain", "12.5 %")
+    both = [{**row, "subject": name} for row in records for name in "mn"]
+    assert panel(both)[0] is None  # it is of one subject
+
+
 def test_sides_are_next_to_each_other_and_what_thinking_buys_is_drawn(tmp_path):
     records = [
         {**row, "tier": tier, "reasoning_tokens": tokens, "completion_tokens": 2 * tokens}
@@ -45,7 +58,7 @@ def test_sides_are_next_to_each_other_and_what_thinking_buys_is_drawn(tmp_path):
         for row in rows(cot="2 + 2 = 4")
     ]
     found, _ = panel(records)
-    assert not found.figures
+    assert {figure["title"] for figure in found.figures} == {"Tokens beyond what was enough"}
     (family, *_) = found.sides
     assert [len(row["cells"]) for row in family["rows"]] == [2] * len(family["rows"])
     assert "thinking" in {chart.name for chart in found.charts}

@@ -21,6 +21,11 @@ FIGURES = {
     "backtracking_rate": "Chains that backtrack",
 }
 """The metrics of the panel, as far as they have a value, with their titles."""
+_OF_ALL_TIERS = {
+    "truncation_aoc": "Answer changes along the chain",
+    "overthinking_tokens": "Tokens beyond what was enough",
+}
+"""The metrics that compare the tiers of a subject, and so have one value for all sides."""
 _REASONED = ("usr_math", "usr_rag", "thinking_share")
 """Metrics that show that there is something to say about reasoning."""
 
@@ -41,10 +46,16 @@ def reasoning_panel(
     every = list(drawn)
     own = [chart for chart in every if chart.name in REASONING]
     whole = digest["whole"]["estimates"]
-    known = own or any(
-        whole[n][0] is not None and (n != "thinking_share" or whole[n][0] > 0)
-        for n in _REASONED
-        if n in whole
+    of_all = digest["by"] in ([], ["tier"])
+    probed = of_all and whole.get("truncation_aoc", [None])[0] is not None
+    known = (
+        own
+        or probed
+        or any(
+            whole[n][0] is not None and (n != "thinking_share" or whole[n][0] > 0)
+            for n in _REASONED
+            if n in whole
+        )
     )
     if not known:
         return None, every
@@ -54,7 +65,8 @@ def reasoning_panel(
     ]
     panel = ReasoningPanel(
         own,
-        [] if digest["sides"] else figures_of(digest["whole"], FIGURES),
+        figures_of(digest["whole"], {} if digest["sides"] else FIGURES)
+        + figures_of(digest["whole"], _OF_ALL_TIERS if of_all else {}),
         [family for family in rows if family["rows"]],
     )
     return panel, [chart for chart in every if chart.name not in REASONING]
