@@ -44,7 +44,7 @@ def prompt_of(body):
     """Return the text of the last message, in any of the three formats."""
     if "contents" in body:
         return body["contents"][-1]["parts"][0]["text"]
-    content = body["messages"][-1]["content"]
+    content = body["input" if "input" in body else "messages"][-1]["content"]
     return content if isinstance(content, str) else content[0]["text"]
 
 
@@ -65,6 +65,19 @@ def answer(state, dialect, body):
     for part, said in state.rules.get("says", {}).items():
         text = said if part in asked else text
     into, out = len(prompt.split()), max(1, len(text.split()))
+    if "input" in body:
+        said = {"type": "output_text", "text": text, "annotations": []}
+        message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+        return {
+            "id": "resp_1", "object": "response", "created_at": 1, "status": "completed",
+            "model": body["model"], "output": [{**message, "content": [said]}], "tools": [],
+            "parallel_tool_calls": True, "tool_choice": "auto",
+            "usage": {
+                "input_tokens": into, "output_tokens": out, "total_tokens": into + out,
+                "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+                "output_tokens_details": {"reasoning_tokens": 0},
+            },
+        }  # fmt: skip
     if dialect == "openai":
         message = {"role": "assistant", "content": text}
         return {
@@ -337,7 +350,7 @@ class Handler(BaseHTTPRequestHandler):
             return None
         asked = json.loads(self.body())
         assert asked["completion_window"] == "24h"
-        assert asked["endpoint"] == "/v1/chat/completions"
+        assert asked["endpoint"] in {"/v1/chat/completions", "/v1/responses"}
         file = self.state.folder / asked["input_file_id"]
         if self.state.rules.get("refuse"):
             return self.reply({"error": {"message": "No.", "code": 400}}, 400)

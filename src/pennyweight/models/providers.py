@@ -46,7 +46,13 @@ PROVIDERS: dict[str, Provider] = {
             limit="max_completion_tokens",
             batches=True,
         ),
-        Provider("openai-responses", "https://api.openai.com/v1", "OPENAI_API_KEY", "responses"),
+        Provider(
+            "openai-responses",
+            "https://api.openai.com/v1",
+            "OPENAI_API_KEY",
+            "responses",
+            batches=True,
+        ),
         Provider(
             "anthropic",
             "https://api.anthropic.com",
@@ -182,8 +188,7 @@ def _remote(
     encode = wire.encode if wire is not openai else partial(openai.encode, limit=limit)
     host = urlsplit(address).netloc
     account = f"{key.variable} at {host}" if key else f"{host} (no key)"
-    in_batches = provider.batches or (base_url and wire is not responses)
-    dialect = provider.wire if in_batches else None
+    dialect = provider.wire if provider.batches or base_url else None
     return RemoteModel(name, model, address, wire, encode, key, account, timeout, dialect)
 
 

@@ -202,9 +202,32 @@ def test_ids_differ_by_what_is_asked_and_by_whom(server):
     assert service.request_id("a", request) == service.request_id("a", request)
 
 
+def test_openai_takes_the_responses_format_in_batches(server, tmp_path):
+    from openai import OpenAI
+    from openai.types.responses import Response
+
+    model = find("openai-responses/fake", base_url=server.base_url("openai"))
+    asyncio.run(model.close())
+    service = model.batches()
+    made = submitted(service, tmp_path, "1 + 2", "20 + 3")
+    sent = [json.loads(line) for line in (tmp_path / "upload").read_text().splitlines()]
+    assert {line["url"] for line in sent} == {"/v1/responses"}
+    assert all(line["body"]["store"] is False for line in sent)
+    batch = service.read(made.handle)
+    replies = [service.reply(row) for row in service.results(batch)]
+    assert sorted(reply.text for reply in replies) == ["23", "3"]
+    assert {(r.lane, r.usage.prompt_tokens) for r in replies} == {("batch", 3)}
+    with OpenAI(api_key="k", base_url=server.base_url("openai")) as client:
+        theirs = client.batches.retrieve(made.handle)
+        assert theirs.endpoint == "/v1/responses"
+        rows = client.files.content(theirs.output_file_id).text.splitlines()
+    bodies = [Response.model_validate(json.loads(row)["response"]["body"]) for row in rows]
+    assert sorted(body.output_text for body in bodies) == ["23", "3"]
+
+
 def test_providers_with_batches():
     with_batches = {name for name, provider in PROVIDERS.items() if provider.batches}
-    assert {"openai", "anthropic", "google"} <= with_batches
+    assert {"openai", "openai-responses", "anthropic", "google"} <= with_batches
     assert "ollama" not in with_batches
 
 
