@@ -21,14 +21,22 @@ from pennyweight.store.store import Store
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "agent"
 
 
-def pennyweight(folder, *arguments, **more):
+PENNYWEIGHT = [sys.executable, "-m", "pennyweight"]
+EAGER = (
+    "import sys\nfrom pennyweight.engine import limiter\nlimiter.LONGEST_WAIT = 0.05\n"
+    "from pennyweight.cli import main\nsys.argv = ['pennyweight', *sys.argv[1:]]\nmain()\n"
+)
+"""`pennyweight` that makes short pauses between tries."""
+
+
+def pennyweight(folder, *arguments, command=PENNYWEIGHT, **more):
     environment = {
         **os.environ,
         "PENNYWEIGHT_STORE": str(Path(folder, "store.db")),
         "COLUMNS": "80",
     }
     return subprocess.run(
-        [sys.executable, "-m", "pennyweight", *map(str, arguments)],
+        [*command, *map(str, arguments)],
         cwd=folder,
         env=environment | more,
         capture_output=True,
@@ -249,7 +257,8 @@ def test_an_agent_does_not_leave_the_sample_by_saying_that_its_api_failed(tmp_pa
     agent = {"name": "liar", "command": command, "sandbox": "none", "output": "claude-code"}
     suite = {"suite": "lies", "tasks": tasks, "subjects": [agent], "limits": {"concurrency": 1}}
     (tmp_path / "suite.json").write_text(json.dumps(suite))
-    assert pennyweight(tmp_path, "run", "suite.json").returncode == 4
+    eager = [sys.executable, "-c", EAGER]
+    assert pennyweight(tmp_path, "run", "suite.json", command=eager).returncode == 4
     rows = {row["task_id"]: row for row in records(tmp_path)}
     found = {name: (row["status"], row["error_kind"]) for name, row in rows.items()}
     assert found == {
