@@ -125,9 +125,63 @@ def scores_schema() -> dict[str, Any]:
                 "description": "What the intervals are about: the mean over tasks like these "
                 "(generalised accuracy), or over these tasks alone (benchmark accuracy).",
             },
+            "people": {
+                "type": "array",
+                "items": _people(),
+                "description": "What people's verdicts say about the metrics of each run that "
+                "has any; left out if none has, or with --where.",
+            },
         },
         "required": ["groups"],
     }
+
+
+def _people() -> dict[str, Any]:
+    """Describe people's verdicts on a run, and the metrics as they correct them."""
+    number: dict[str, Any] = {"type": ["number", "null"]}
+    ends = {"type": ["array", "null"], "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+    agreement: Fields = {
+        "records": (_COUNT, "Records with a verdict of both."),
+        "share": (number, "The share of records on which they agree."),
+        "interval": (ends, "The confidence interval of `share`."),
+        "kappa": (number, "Cohen's kappa; null where only one value occurs."),
+        "kappa_interval": (ends, "The confidence interval of `kappa`."),
+    }
+    corrected: Fields = {
+        "value": (number, "The metric as people would have decided it (prediction-powered)."),
+        "interval": (ends, "The confidence interval of `value`."),
+        "judged": (number, "The metric without correction."),
+        "records": (_COUNT, "Records with an automatic verdict."),
+        "labelled": (_COUNT, "Those of them that people labelled, drawn at random."),
+        "to_halve": (
+            {"type": ["integer", "null"]},
+            "How many more labels would halve the interval; null if none would.",
+        ),
+    }
+    side: Fields = {
+        "side": ({"type": "string"}, "The subject and the tier, where there are several."),
+        "share": (_described(corrected), "The corrected metric."),
+    }
+    metric: Fields = {
+        "metric": ({"type": "string"}, "The metric."),
+        "agreement": (_described(agreement), "How automatic verdicts agree with people's."),
+        "sides": ({"type": "array", "items": _described(side)}, "Empty without random labels."),
+    }
+    whole: Fields = {
+        "run": ({"type": "string"}, "The run."),
+        "people": ({"type": "array", "items": {"type": "string"}}, "Who labelled records."),
+        "labelled": (_COUNT, "Records that people call right or wrong, by majority."),
+        "undecided": (_COUNT, "Records about which people are unsure or divided."),
+        "drawn": (_COUNT, "Records among the labelled that a queue drew at random."),
+        "metrics": ({"type": "array", "items": _described(metric)}, "A metric each."),
+        "confidence": (number, "The confidence level of the intervals."),
+    }
+    return _described(whole)
+
+
+def _described(fields: Fields) -> dict[str, Any]:
+    properties = {name: {**kind, "description": text} for name, (kind, text) in fields.items()}
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 _NUMBER = {"type": ["number", "null"]}

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -20,6 +21,9 @@ from pennyweight.stats.labels import corrected_share
 from pennyweight.store.store import Store
 from store.samples import RUN, record, run
 
+SCHEMA = json.loads(
+    (Path(__file__).parents[2] / "docs/reference/scores.schema.json").read_text("utf-8")
+)
 TASKS, TIERS = 120, ("T0", "T1")
 
 
@@ -122,8 +126,13 @@ def test_labels_correct_the_metric_of_each_side(store):
     assert any("would halve" in line or "would not halve" in line for line in lines)
     score, at = ("score", RUN, "--store", store.address), ("--format", "json")
     assert "\n".join(lines) in run_command(*score).out
-    assert "groups" in run_command(*score, *at).json
-    assert "labelled" not in run_command(*score, "--where", "tier=T0").out
+    printed = run_command(*score, *at).json
+    jsonschema.validate(printed, SCHEMA)
+    assert printed["people"] == [json.loads(json.dumps(found.to_dict()))]
+    assert pennyweight.score(RUN, store=store).people == (found,)
+    chosen = (*score, "--where", "tier=T0")
+    assert "labelled" not in run_command(*chosen).out
+    assert "people" not in run_command(*chosen, *at).json
     written = Path(store.address).with_name("report.md")
     pennyweight.report(RUN, written, store=store)
     assert "## People's verdicts" in written.read_text("utf-8")

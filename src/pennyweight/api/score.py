@@ -21,18 +21,18 @@ from pennyweight.scoring.large.spill import Spill
 from pennyweight.scoring.per_task import PerTask, PerTaskResult
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.scoring.scores import Scores
-from pennyweight.sources.log_source import TOOL_PASSED
+from pennyweight.sources.log_source import TOOL_PASSED, differing_verdicts
 from pennyweight.sources.source import FileSource, Source
 from pennyweight.stored_runs.imported import is_imported
 from pennyweight.suite.narrowing import part_words
 from pennyweight.text.extraction import AnswerRule
-from pennyweight.text.format import plural
 from pennyweight.text.matching import MatchRule
 
 if TYPE_CHECKING:
     from pennyweight.scorers.declaration import Scorer
     from pennyweight.scorers.loader import Named
     from pennyweight.scoring.comparison import Comparison
+    from pennyweight.scoring.labelled import LabelledRun
     from pennyweight.store.store import Store
 
     Scorers = Named | Sequence[Named]
@@ -145,6 +145,11 @@ def score(
             groups, about = work.score(measured.frame, by)[0], measured.frame
         if sink:
             sink.finish(measured.doubles)
+    people: Sequence[LabelledRun] = ()
+    if not (overview or where) and runs_of(sources):
+        from pennyweight.api.review import labelled_runs  # noqa: PLC0415 - files have no labels
+
+        people = labelled_runs(sources, confidence)
     return ScoredRecords(
         groups=groups,
         confidence=confidence,
@@ -162,20 +167,8 @@ def score(
             "answer": answer,
             "match": match,
         },
-        notes=_differing(about) if verdicts else (),
-    )
-
-
-def _differing(frame: pl.DataFrame) -> tuple[str, ...]:
-    """Say how the verdicts of another tool differ from those that answers give."""
-    both = frame.select(pl.col(TOOL_PASSED) == "true", pl.col("passed")).drop_nulls()
-    if both.is_empty():
-        return ()
-    theirs, ours = (int(both[name].sum()) for name in both.columns)
-    differ = int((both[TOOL_PASSED] != both["passed"]).sum())
-    return (
-        f"by the tool's own verdict {theirs:,} of {both.height:,} passed, by the answers "
-        f"{ours:,}; they differ in {plural(differ, 'record')}.",
+        notes=differing_verdicts(about) if verdicts else (),
+        people=tuple(people),
     )
 
 

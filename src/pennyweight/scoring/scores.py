@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -17,6 +17,9 @@ from pennyweight.scoring.repeats import Repeats
 from pennyweight.scoring.result import Result
 from pennyweight.text.format import MISSING, estimate, plural, quantity
 from pennyweight.text.safe import clean
+
+if TYPE_CHECKING:
+    from pennyweight.scoring.labelled import LabelledRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,8 @@ class Scores(Result):
     """How often each scorer failed, and with which error first."""
     notes: tuple[str, ...] = field(default=(), repr=False)
     """What people should know, such as verdicts of another tool that differ."""
+    people: tuple[LabelledRun, ...] = field(default=(), repr=False)
+    """What people's verdicts on runs say about their metrics, where there are any."""
 
     def __getitem__(self, name: str | tuple[str, ...]) -> Any:
         """Return a group by its value or values, or a metric where there is only one group."""
@@ -170,6 +175,7 @@ class Scores(Result):
             "groups": [group.to_dict() for group in self.groups],
             "weight": self.estimand.weight,
             "estimand": self.estimand.about,
+            **({"people": [one.to_dict() for one in self.people]} if self.people else {}),
         }
 
     def to_polars(self) -> pl.DataFrame:

@@ -265,3 +265,16 @@ def json_text(value: Any) -> str:
         import json  # noqa: PLC0415
 
         return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def differing_verdicts(frame: pl.DataFrame) -> tuple[str, ...]:
+    """Say how the verdicts of another tool differ from those that answers give."""
+    both = frame.select(pl.col(TOOL_PASSED) == "true", pl.col("passed")).drop_nulls()
+    if both.is_empty():
+        return ()
+    theirs, ours = (int(both[name].sum()) for name in both.columns)
+    differ = int((both[TOOL_PASSED] != both["passed"]).sum())
+    return (
+        f"by the tool's own verdict {theirs:,} of {both.height:,} passed, by the answers "
+        f"{ours:,}; they differ in {plural(differ, 'record')}.",
+    )

@@ -134,7 +134,9 @@ def _board(
             "digest": digest,
             "figures": [] if digest["sides"] else key_figures(digest["whole"]),
             "board": view,
-            "conclusion": conclusion(digest, choice.by),
+            "conclusion": site.once(
+                digest, ("conclusion", choice.by), lambda: conclusion(digest, choice.by)
+            ),
             "kept": {n: v for n, v in given.items() if n not in {"sort", "order", "find"}},
         }
         return rendered("board_part.html", values)

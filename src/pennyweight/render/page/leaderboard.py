@@ -6,6 +6,7 @@ It is a function of a digest, so that a page, a report and a static site show th
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -66,8 +67,22 @@ def board_of(digest: Mapping[str, Any], by: str = "") -> Mapping[str, Any] | Non
     return known.get(by) or next(iter(known.values()), None)
 
 
+_GROUPS: deque[tuple[Any, tuple[str, ...], list[Group]]] = deque(maxlen=8)
+"""The sides that were read last: a server shows the same ones in many orders."""
+
+
 def groups_of(sides: Sequence[Mapping[str, Any]]) -> list[Group]:
     """Return the sides of a digest as groups."""
+    names = tuple(METRICS)
+    for known, metrics, groups in tuple(_GROUPS):
+        if known is sides and metrics == names:
+            return groups
+    made = _groups_of(sides)
+    _GROUPS.append((sides, names, made))
+    return made
+
+
+def _groups_of(sides: Sequence[Mapping[str, Any]]) -> list[Group]:
     return [
         Group(
             {"": side["name"]},
@@ -112,6 +127,7 @@ def leaderboard(
     ranks = _ranks(compared, groups, metric)
     scale, ends = _scale([groups[i].estimates.get(drawn) for i in order], drawn)
     given = verdicts or {}
+    columns = {n: [g.estimates.get(n, _NONE) for g in groups] for n in shown}
     made = []
     for place, index in enumerate(order):
         side, group = board["sides"][index], groups[index]
@@ -124,7 +140,10 @@ def leaderboard(
                 rank=rank,
                 rank_words=words,
                 leads=leads,
-                cells=tuple(_cell(n, group, groups, side, scale, drawn) for n in shown),
+                cells=tuple(
+                    _cell(n, every[index], every, side, scale if n == drawn else None)
+                    for n, every in columns.items()
+                ),
                 errors=group.errors,
                 records=group.records,
                 gap=_gap(
@@ -285,18 +304,14 @@ def _gap(
 
 def _cell(
     name: str,
-    group: Group,
-    groups: Sequence[Group],
+    found: Estimate,
+    others: Sequence[Estimate],
     side: Mapping[str, Any],
     scale: Scale | None,
-    drawn: str,
 ) -> BoardCell:
-    found = group.estimates.get(name, _NONE)
-    others = [g.estimates.get(name, _NONE) for g in groups]
     value, ends = estimate_cells(name, found, narrow=True, others=others)
-    skewed = name in side.get("skewed", ())
-    bar = _bar(found, scale) if name == drawn and scale else None
-    return BoardCell(value, ends, skewed, bar)
+    bar = _bar(found, scale) if scale else None
+    return BoardCell(value, ends, name in side.get("skewed", ()), bar)
 
 
 def _scale(
