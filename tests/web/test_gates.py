@@ -2,9 +2,13 @@
 
 import json
 import re
+from contextlib import closing
 
 import pytest
 
+from pennyweight.api.gate import gate, gate_run, side_count
+from pennyweight.store.connection import DEFAULT
+from pennyweight.store.store import Store
 from web.serving import command, replayed, serving
 
 TOKEN, READ = "write-0123456789abcdef", "read-0123456789abcdef"
@@ -78,6 +82,22 @@ def test_a_verdict_is_kept_for_each_side_and_the_worst_is_shown(guarded):
     assert server.get(path, method="POST", body=body, headers=bearer(TOKEN))[0] == 400
 
 
+def _same_alone(server, run):
+    """A side that is opened by itself has the verdict and the interval that it has in the grid."""
+    with closing(Store(str(server.folder / DEFAULT))) as store:
+        found, path = store.find(run), server.folder.with_suffix(".yaml")
+        path.write_text("policy: sure\non: confident\nthresholds: {accuracy: 25%}\n")
+        together = gate_run(store, found, path, where={})
+        assert len(together.sides) == side_count(found) == 3
+        for side in together.sides:
+            alone = gate_run(store, found, path, where=side.side)
+            assert alone.gates == side.verdict.gates
+            weaker = gate(run, path, where=side.side, store=store)
+            assert weaker.gates != alone.gates
+    page = server.get(f"/gates?run={run}&policy={policy(server)}&tier=T0", headers=bearer(READ))[2]
+    assert "one of the 3 sides" in page
+
+
 def test_all_sides_are_decided_together_as_the_command_does(guarded):
     server, run = guarded
     page = server.get(f"/gates?run={run}&policy={policy(server)}", headers=bearer(READ))[2]
@@ -92,6 +112,7 @@ def test_all_sides_are_decided_together_as_the_command_does(guarded):
     sides = json.loads(told.stdout)["sides"]
     assert shown == {side["name"]: words[side["verdict"]] for side in sides}
     assert len(shown) == 3
+    _same_alone(server, run)
     status, saved = keep(server, run)
     assert status == 201
     assert {v["side"] for v in saved["verdicts"]} == {"T0", "T1", "T2"}

@@ -55,6 +55,7 @@ def gate(
     scorers: Scorers = (),
     answer: str | None = None,
     match: str | None = None,
+    among: int = 1,
     store: str | Store | None = None,
 ) -> Verdict:
     """Decide whether records are good enough: pass, fail or inconclusive.
@@ -71,6 +72,7 @@ def gate(
     `each` names columns, such as `("subject", "tier")`: the policy is decided on every side that
     they tell apart, and the verdict is the worst. `sides` of the result has that of each side.
     If every gate compares tiers (`truncation_aoc`, `overthinking_tokens`), a side has all tiers.
+    Sides share the error rate: those that `each` tells apart, or `among` of them if that is more.
     """
     chosen, scorers = dict(where or {}), named_scorers(scorers)
     reading: dict[str, Any] = {"map": map, "skip_bad": skip_bad}
@@ -86,14 +88,15 @@ def gate(
     named = [each] if isinstance(each, str) else list(each)
     columns = [column for column in named if column not in loaded.across]
     if not columns:
-        return _decided(sources, loaded, chosen, versus, reading)
+        return _decided(sources, loaded, chosen, versus, reading, among)
     sides = sides_of(sources, columns, chosen, **reading)
+    many = max(among, len(sides))
     found = []
     for side, there in sides:
         if there:
             only = {**chosen, **side}
             kept = [s for s in sources if s.run_id is not None and s.run_id == only.get("run")]
-            verdict = _decided(kept or sources, loaded, only, versus, reading, len(sides))
+            verdict = _decided(kept or sources, loaded, only, versus, reading, many)
         else:
             verdict = Verdict(loaded.name, (), 0, 0, loaded.error_rate)
         found.append(SideVerdict(side, verdict))
@@ -232,12 +235,19 @@ def several_columns(run: StoredRun) -> list[str]:
     return [name for name, values in run.sides.items() if len(values) > 1]
 
 
+def side_count(run: StoredRun, across: Sequence[str] = ()) -> int:
+    """Return how many sides a run has, except for columns that gates compare across."""
+    return prod(len(run.sides[name]) for name in several_columns(run) if name not in across)
+
+
 def gate_run(
     store: Store, run: StoredRun, policy: Path, *, where: Mapping[str, str], baseline: str = ""
 ) -> Verdict:
     """Decide a policy on a run that is not too large for a page, on every side that `where` leaves.
 
-    `baseline` is one of `baseline_choices`; a policy that compares requires it.
+    All sides of the run share the error rate, so that a side has the same verdict alone as in the
+    grid; `gate` with a `where` decides it as if there were no others. `baseline` is one of
+    `baseline_choices`; a policy that compares requires it.
     """
     if run.attempts > MAX_SHOWN_ATTEMPTS:
         raise PennyweightError(
@@ -255,7 +265,9 @@ def gate_run(
             "This run has too many records to decide on all its sides here. Choose one, or use the "
             f"terminal: pennyweight gate {run.id} --policy {policy} --each {','.join(columns)}"
         )
-    return gate(RunSource(run, store), loaded, baseline=before, where=where, each=columns)
+    among = side_count(run, loaded.across)
+    source = RunSource(run, store)
+    return gate(source, loaded, baseline=before, where=where, each=columns, among=among)
 
 
 def _chosen_baseline(store: Store, choice: str) -> Baseline | RunSource:
