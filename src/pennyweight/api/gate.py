@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
@@ -235,7 +235,7 @@ def several_columns(run: StoredRun) -> list[str]:
     return [name for name, values in run.sides.items() if len(values) > 1]
 
 
-def side_count(run: StoredRun, across: Sequence[str] = ()) -> int:
+def side_count(run: StoredRun, across: Collection[str] = ()) -> int:
     """Return how many sides a run has, except for columns that gates compare across."""
     return prod(len(run.sides[name]) for name in several_columns(run) if name not in across)
 

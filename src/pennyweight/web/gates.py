@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from pennyweight.api.gate import baseline_choices, gate_run, keep, side_count
+from pennyweight.api.gate import baseline_choices, gate_run, keep, read_policy, side_count
 from pennyweight.api.pages.run_list import StoredRun, policy_verdicts
 from pennyweight.api.suites import policy_files
 from pennyweight.errors import PennyweightError, UsageError
@@ -41,7 +41,6 @@ def values(request: Request, site: Site) -> dict[str, Any]:
         "policy": policy,
         "where": where,
         "verdict": None,
-        "among": side_count(run) if run else 1,
         "problem": "",
         "saved": saved_verdicts(site, run)[:MAX_SAVED] if run else [],
     }
@@ -65,6 +64,7 @@ def values(request: Request, site: Site) -> dict[str, Any]:
     return {
         **page,
         **verdict_view(verdict),
+        "among": side_count(run, read_policy([path]).across) if where else 1,
         "link": link,
         "grid": gate_grid(verdict, side_href) if verdict.sides else None,
     }
