@@ -6,7 +6,7 @@ import pytest
 from cli.command import pennyweight, refused, scores
 from pennyweight.api.score import score
 from pennyweight.errors import InputError
-from pennyweight.sources import chunks
+from pennyweight.sources import chunks, loader
 from sources.samples import RECORDS, jsonl, parquet
 
 
@@ -109,3 +109,19 @@ def test_only_errors_give_counts_and_no_quality(tmp_path: Path) -> None:
     assert (group["records"], group["errors"]) == (3, 3)
     assert group["metrics"]["accuracy"] is None
     assert group["metrics"]["attempt_error_rate"] == 1
+
+
+@pytest.mark.parametrize(("small", "together"), [(0, 1), (1 << 18, 1), (1 << 18, 3), (400, 100)])
+def test_small_files_are_worked_on_together_with_the_same_result(
+    small: int, together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(0, len(RECORDS), 3):
+        few = RECORDS[number : number + 3]
+        (tmp_path / f"{number:03}.jsonl").write_bytes(jsonl(few))
+    monkeypatch.setattr(loader, "SMALL", small)
+    monkeypatch.setattr(loader, "TOGETHER", together)
+    seen: list[int] = []
+    found = score(tmp_path, by="subject", progress=seen.append)
+    assert found.to_dict() == score(RECORDS, by="subject").to_dict()
+    assert seen == sorted(seen)
+    assert seen[-1] == len(RECORDS)

@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     from pennyweight.sources.parsing import Names, Parsed
     from pennyweight.sources.source import Source
 
-    _Done = tuple[int, Parsed, Converted, pl.DataFrame]
+    _Done = tuple[int, Parsed, Converted, pl.DataFrame, bool]
 
 FILE = "\0file"
 """The column that numbers the source a record came from."""
+
+SMALL = 1 << 18
+"""Chunks of fewer bytes are worked on together: each of them has a fixed cost."""
+TOGETHER = 100
 
 SKIP_HINT = "--skip-bad scores the valid records and reports how many were left out."
 
@@ -71,15 +75,21 @@ def load(
         parsed = chunk(names)
         good = converter(parsed)
         numbered = good.frame.with_columns(pl.lit(number, dtype=pl.UInt32).alias(FILE))
-        return number, parsed, good, work(numbered)
+        small = numbered.estimated_size() < SMALL
+        return number, parsed, good, numbered if small else work(numbered), small
 
     done = 0
+    few = _SmallChunks(work)
     seen: set[str] = set()
     found: list[tuple[int, str]] = []
-    for number, parsed, good, frame in _in_order(_chunks(sources, names, loaded, found), one):
+    for number, parsed, good, frame, small in _in_order(
+        _chunks(sources, names, loaded, found), one
+    ):
         loaded.present |= parsed.present
         seen |= {*parsed.present, *parsed.frame.columns}
-        loaded.frames.append(take(frame))
+        for ready in few.add(frame) if small else (*few.rest(), frame):
+            loaded.frames.append(take(ready))
+            done += ready.height
         loaded.bad_records += good.bad
         loaded.problem_count += len(good.problems)
         loaded.units[number] = parsed.unit
@@ -87,9 +97,12 @@ def load(
             (number, f"{loaded.place(number, place)}: {text}")
             for place, text in good.problems[:SHOWN]
         ]
-        done += frame.height
         if progress:
             progress(done)
+    for ready in few.rest():
+        loaded.frames.append(take(ready))
+        if progress:
+            progress(done + ready.height)
     for source in sources:
         source.check()
     loaded.problems = [problem for _, problem in sorted(found, key=itemgetter(0))]
@@ -97,6 +110,28 @@ def load(
     if check:
         converter.check(seen)
     return loaded
+
+
+@dataclass(slots=True)
+class _SmallChunks:
+    """Small chunks that wait until several of them are worked on together."""
+
+    work: Callable[[pl.DataFrame], pl.DataFrame]
+    frames: list[pl.DataFrame] = field(default_factory=list)
+
+    def add(self, frame: pl.DataFrame) -> list[pl.DataFrame]:
+        """Add a chunk; return what is done."""
+        other = any(one.schema != frame.schema for one in self.frames[-1:])
+        done = self.rest() if other or len(self.frames) == TOGETHER else []
+        self.frames.append(frame)
+        return done
+
+    def rest(self) -> list[pl.DataFrame]:
+        """Work on those that wait; return the result, if there are any."""
+        frames, self.frames = self.frames, []
+        if len(frames) > 1:
+            return [self.work(pl.concat(frames, rechunk=True))]
+        return [self.work(frame) for frame in frames]
 
 
 def _chunks(
