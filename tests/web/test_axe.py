@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import services
+from web.serving import replayed, serving
 from web.test_pages import THEMES, places
 
 RUN = """() => axe.run(document, {resultTypes: ["violations"]}).then((found) =>
@@ -34,6 +35,21 @@ def test_pages_are_accessible(site, open_page, axe, theme):
         if problems := page.evaluate(RUN):
             found[name] = problems
     assert found == {}
+
+
+def test_a_run_with_a_title_tags_and_a_note_is_accessible_in_the_list(tmp_path, open_page, axe):
+    """What is beside the link of a run must not make it part of a text."""
+    run = replayed(tmp_path)
+    with serving(tmp_path) as server:
+        server.digest(run)
+        note = {"note": "seen in the list", "tags": ["longer than the title", "two"], "who": "me"}
+        assert server.post(f"/api/runs/{run}/remarks", note)[0] == 201
+        assert server.post(f"/api/runs/{run}/label", {"title": "First try"})[0] == 201
+        page = open_page().page
+        page.goto(server.address)
+        page.get_by_text("seen in the list").wait_for()
+        page.evaluate(axe)
+        assert page.evaluate(RUN) == []
 
 
 @pytest.mark.parametrize("theme", THEMES)
