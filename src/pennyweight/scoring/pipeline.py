@@ -30,7 +30,7 @@ from pennyweight.scoring.per_task import PerTask
 from pennyweight.scoring.repeats import SIDE, check_repeat_options, repeats
 from pennyweight.scoring.scores import Group, Statistics
 from pennyweight.scoring.selection import refuse_empty, selects
-from pennyweight.sources.conversion import LINE, ColumnMapping, RecordConverter
+from pennyweight.sources.conversion import COUNTS, LINE, ColumnMapping, RecordConverter
 from pennyweight.sources.loader import FILE, SKIP_HINT, Loaded, load
 from pennyweight.sources.source import Source
 from pennyweight.stats.resample import CLUSTER
@@ -322,12 +322,12 @@ def _refuse(
             continue
         if not loaded.present & set(names):
             known = [n for n in (*loaded.present, *BY_NAME, *MEASURES) if n != name]
-            where = "It is in none of the records."
-            raise UsageError(unknown("--by column", name, known, where))
+            raise UsageError(unknown("--by column", name, known, "It is in none of the records."))
     if "correct" not in columns or not filled("correct") or "tool" in loaded.filled:
         return
     theirs = plan.wanted.mapping.sources
-    there = {c for c in ("target", "answer", "response") if loaded.filled & set(theirs[c])}
+    given = loaded.filled - ({"expected"} if COUNTS & loaded.filled else set())
+    there = {c for c in ("target", "answer", "response") if given & set(theirs[c])}
     if there == {"target"}:
         raise UsageError(
             "The records have targets but no answers. Name the column that holds them: "

@@ -28,7 +28,7 @@ _RAW = {
 _TRUE, _FALSE = ["true", "1", "1.0", "yes"], ["false", "0", "0.0", "no"]
 _FINE = ["success", "succeeded", "completed", "done"]
 _NO_ERROR = ["", "false", "0", "none", "null", "[]", "{}", "no"]
-_COUNTS = frozenset(
+COUNTS = frozenset(
     name
     for column in ("observed", "observed_behaviors", "violations", "violated")
     for name in (column, *BY_NAME[column].aliases)
@@ -132,7 +132,7 @@ class RecordConverter:
     def __call__(self, parsed: Parsed) -> Converted:
         """Convert and check records; leave out invalid ones and list their problems."""
         raw = parsed.frame
-        counted = not _COUNTS.isdisjoint({*parsed.present, *raw.columns})
+        counted = not COUNTS.isdisjoint({*parsed.present, *raw.columns})
         key = (counted, *raw.schema.items())
         cells, checks = self._known.get(key) or self._known.setdefault(
             key, self._rules(raw.schema, counted=counted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import polars as pl
@@ -10,14 +11,15 @@ _ROW = "\0row"
 _PARTS = re.compile(r"\d+|\D+", re.ASCII)
 
 
-def natural(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that puts T2 before T10.
+def natural(name: str) -> list[tuple[float, str]]:
+    """Return a sort key that puts T2 before T10, and numbers before words.
 
     >>> sorted(["probe@100%", "probe@25%", "probe@0%"], key=natural)
     ['probe@0%', 'probe@25%', 'probe@100%']
     """
     return [
-        (int(p) if len(p) < 19 and p[0] in "0123456789" else -1, p) for p in _PARTS.findall(name)
+        (int(p) if len(p) < 19 and p[0] in "0123456789" else math.inf, p)
+        for p in _PARTS.findall(name)
     ]
 
 
