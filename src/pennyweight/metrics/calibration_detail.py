@@ -57,6 +57,7 @@ def _squared_over_bins(prob_correct: pl.Expr, value: pl.Expr, bins: int, used: p
 
 
 @metric(
+    title="Brier score: miscalibration",
     formula="Σ_k n_k/M · (conf_k − acc_k)²",
     range=(0, 1),
     better="lower",
@@ -85,6 +86,7 @@ def brier_reliability(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10
 
 
 @metric(
+    title="Brier score: resolution",
     formula="Σ_k n_k/M · (acc_k − acc)²",
     range=(0, 1),
     better="higher",
@@ -120,6 +122,7 @@ def _uncertain_terms(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
 
 
 @metric(
+    title="Brier score: uncertainty",
     formula="acc · (1 − acc)",
     range=(0, 0.25),
     interval=Linearised(_uncertain_terms, text="t, linearised, clustered by task"),
@@ -136,6 +139,7 @@ def brier_uncertainty(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
 
 
 @metric(
+    title="smooth calibration error",
     formula="σ with ∫ |smoothed residuals| = σ, the width of the kernel",
     range=(0, 1),
     better="lower",
@@ -190,6 +194,7 @@ def _aurc_terms(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
 
 
 @metric(
+    title="risk over coverage",
     formula="(1/M) Σ_k errors among the k most confident / k",
     range=(0, 1),
     better="lower",

@@ -98,7 +98,7 @@ _area = partial(
 _NEEDED = ("task_id", "correct")
 
 
-@_error(interval=ece.interval)
+@_error(title="calibration error, stated confidence", interval=ece.interval)
 def ece_stated(stated_confidence: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> pl.Expr:
     """Expected calibration error of the confidence that responses state.
 
@@ -108,7 +108,7 @@ def ece_stated(stated_confidence: pl.Expr, correct: pl.Expr, *, bins: int = 10) 
     return ece(stated_confidence, correct, bins=bins)
 
 
-@_error(interval=ece.interval)
+@_error(title="calibration error, token probabilities", interval=ece.interval)
 def ece_logprobs(logprob_confidence: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> pl.Expr:
     """Expected calibration error of the probability of the answer's tokens.
 
@@ -118,7 +118,11 @@ def ece_logprobs(logprob_confidence: pl.Expr, correct: pl.Expr, *, bins: int = 1
     return ece(logprob_confidence, correct, bins=bins)
 
 
-@_error(interval=OfDerived(_agreement, ece.interval), needs=_NEEDED)
+@_error(
+    title="calibration error, agreement of attempts",
+    interval=OfDerived(_agreement, ece.interval),
+    needs=_NEEDED,
+)
 def ece_agreement(
     subject: pl.Expr,
     tier: pl.Expr,
@@ -139,7 +143,11 @@ def ece_agreement(
     return _derived(ece, _agreement, subject, tier, task_id, answer_class, correct, bins=bins)
 
 
-@_error(interval=OfDerived(_mean, ece.interval), needs=_NEEDED)
+@_error(
+    title="calibration error, mean confidence",
+    interval=OfDerived(_mean, ece.interval),
+    needs=_NEEDED,
+)
 def ece_mean_confidence(
     stated_confidence: pl.Expr,
     logprob_confidence: pl.Expr,
@@ -162,7 +170,7 @@ def ece_mean_confidence(
     return _derived(ece, _mean, *sources, correct, bins=bins)
 
 
-@_area(interval=confidence_auroc.interval)
+@_area(title="stated confidence tells right from wrong", interval=confidence_auroc.interval)
 def auroc_stated(stated_confidence: pl.Expr, correct: pl.Expr) -> pl.Expr:
     """How well the stated confidence tells correct answers from wrong ones.
 
@@ -172,7 +180,7 @@ def auroc_stated(stated_confidence: pl.Expr, correct: pl.Expr) -> pl.Expr:
     return confidence_auroc(stated_confidence, correct)
 
 
-@_area(interval=confidence_auroc.interval)
+@_area(title="token probabilities tell right from wrong", interval=confidence_auroc.interval)
 def auroc_logprobs(logprob_confidence: pl.Expr, correct: pl.Expr) -> pl.Expr:
     """How well the probability of the answer's tokens tells correct answers from wrong ones.
 
@@ -182,7 +190,11 @@ def auroc_logprobs(logprob_confidence: pl.Expr, correct: pl.Expr) -> pl.Expr:
     return confidence_auroc(logprob_confidence, correct)
 
 
-@_area(interval=OfDerived(_agreement, confidence_auroc.interval), needs=_NEEDED)
+@_area(
+    title="agreement of attempts tells right from wrong",
+    interval=OfDerived(_agreement, confidence_auroc.interval),
+    needs=_NEEDED,
+)
 def auroc_agreement(
     subject: pl.Expr,
     tier: pl.Expr,
@@ -199,7 +211,11 @@ def auroc_agreement(
     return _derived(confidence_auroc, _agreement, subject, tier, task_id, answer_class, correct)
 
 
-@_area(interval=OfDerived(_mean, confidence_auroc.interval), needs=_NEEDED)
+@_area(
+    title="mean confidence tells right from wrong",
+    interval=OfDerived(_mean, confidence_auroc.interval),
+    needs=_NEEDED,
+)
 def auroc_mean_confidence(
     stated_confidence: pl.Expr,
     logprob_confidence: pl.Expr,

@@ -113,6 +113,7 @@ _MEAN_OVER_TASKS = Linearised(
 
 
 @metric(
+    title="entropy of the answers to a task",
     formula="mean over tasks of −Σ_a p_a ln p_a over the task's attempts",
     unit="nats",
     range=(0, None),
@@ -137,6 +138,7 @@ def task_sce_mean(answer_class: pl.Expr) -> pl.Expr:
 
 
 @metric(
+    title="entropy of the answers to a task, corrected",
     formula="mean over tasks of −Σ_a p_a ln p_a + (|A| − 1) / 2n",
     unit="nats",
     range=(0, None),

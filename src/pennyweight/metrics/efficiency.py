@@ -105,7 +105,12 @@ def latency_p99_ms(latency_ms: pl.Expr) -> pl.Expr:
     return latency_ms.quantile(0.99, interpolation="equiprobable")
 
 
-@amount(formula="F_(⌈0.5·M⌉), the nearest rank", unit="ms", spec="Pennyweight")
+@amount(
+    title="time to first token, median",
+    formula="F_(⌈0.5·M⌉), the nearest rank",
+    unit="ms",
+    spec="Pennyweight",
+)
 def ttft_p50_ms(ttft_ms: pl.Expr) -> pl.Expr:
     """50th percentile of the time to the first token of streamed replies (nearest rank).
 
@@ -115,7 +120,12 @@ def ttft_p50_ms(ttft_ms: pl.Expr) -> pl.Expr:
     return ttft_ms.quantile(0.5, interpolation="equiprobable")
 
 
-@amount(formula="F_(⌈0.95·M⌉), the nearest rank", unit="ms", spec="Pennyweight")
+@amount(
+    title="time to first token, P95",
+    formula="F_(⌈0.95·M⌉), the nearest rank",
+    unit="ms",
+    spec="Pennyweight",
+)
 def ttft_p95_ms(ttft_ms: pl.Expr) -> pl.Expr:
     """95th percentile of the time to the first token of streamed replies (nearest rank).
 

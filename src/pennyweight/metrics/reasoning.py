@@ -126,6 +126,7 @@ _OF_SUMS = Linearised(ratio_terms, rate=True, text="Wilson, linearised, clustere
 
 
 @metric(
+    title="equations that do not hold",
     formula="Σ wrong_equations_i / Σ readable_equations_i",
     unit="share",
     range=(0, 1),
@@ -145,7 +146,11 @@ def usr_math(wrong_equations: pl.Expr, readable_equations: pl.Expr) -> pl.Expr:
     return _ratio(wrong_equations, readable_equations)
 
 
-@share(formula="(1/M) Σ [readable_equations_i > 0]", spec="Zeta Reason 8")
+@share(
+    title="chains with an equation",
+    formula="(1/M) Σ [readable_equations_i > 0]",
+    spec="Zeta Reason 8",
+)
 def usr_math_coverage(readable_equations: pl.Expr) -> pl.Expr:
     """Share of the chains of thought in which an equation could be read.
 
@@ -155,7 +160,11 @@ def usr_math_coverage(readable_equations: pl.Expr) -> pl.Expr:
     return (readable_equations > 0).mean()
 
 
-@share(formula="(1/M) Σ answer_follows_i", spec="Zeta Reason 8")
+@share(
+    title="answers that follow from the reasoning",
+    formula="(1/M) Σ answer_follows_i",
+    spec="Zeta Reason 8",
+)
 def answer_follows_rate(answer_follows: pl.Expr) -> pl.Expr:
     """Share of the answers that are the value which the last readable equation states.
 
@@ -170,6 +179,7 @@ def _field(check: pl.Expr, name: str) -> pl.Expr:
 
 
 @metric(
+    title="unsupported sentences",
     formula="Σ unsupported_i / Σ sentences_i; a record with a score counts as one sentence",
     unit="share",
     range=(0, 1),

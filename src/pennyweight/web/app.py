@@ -134,4 +134,6 @@ def _error_answer(request: Request, error: Any) -> Response:
         headers = getattr(error, "headers", None)
         more = {"trust": error.mark} if isinstance(error, UntrustedError) else {}
         return JSONResponse({"detail": lines, **more}, status, headers=headers)
+    if text == "Not Found":  # as the router says it
+        text = "There is no page at this address."
     return error_page(request, status, text)

@@ -77,6 +77,13 @@ def test_curves_are_those_of_one_side(made):
             )
 
 
+def test_a_side_without_repeats_of_each_task_costs_the_others_no_curve():
+    given = [r for r in rows() if (r["subject"], r["task_id"], r["attempt"]) != ("b", "t3", 2)]
+    (only,) = digest(resolve(given))["charts"]["each"]["repeats"]
+    assert only["name"] == "a"
+    assert [point["k"] for point in only["points"]] == [1, 2]
+
+
 def test_every_mark_names_its_side_and_leads_to_it(made):
     drawn = {c.name: c for c in charts(made, lambda wanted: f"/{sorted(wanted.items())}")}
     for name in ("reliability", "thought", "latency", "tokens", "categories", "repeats"):

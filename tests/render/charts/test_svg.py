@@ -1,6 +1,7 @@
 """Labels are short, and no two of them are the same or lie on each other."""
 
 import re
+from itertools import pairwise
 
 from pennyweight.render.charts.catalogue import charts
 from pennyweight.render.charts.svg import CHAR, legend, short_names
@@ -70,6 +71,30 @@ def test_the_last_label_of_an_axis_is_not_cut_off():
 
 
 def test_tokens_are_counted_in_whole_numbers():
-    bins = [{"low": 50, "high": 51, "right": 2, "wrong": 1}]
+    bins = [{"low": low, "high": low + 1, "right": 2, "wrong": 1} for low in (50, 51)]
     labels = re.findall(r">(5[\d.]*)</text>", drawn(thought={"bins": bins}).svg)
-    assert labels == ["50", "51"]
+    assert labels == ["50", "51", "52"]
+
+
+def test_one_bar_is_no_distribution():
+    one = {"low": 50, "high": 51, "right": 2, "wrong": 1, "n": 3}
+    assert charts({"charts": {"thought": {"bins": [one]}}}) == []
+    spread = {"measure": "latency_ms", "bins": [one], "p50": 50, "p95": 50}
+    assert charts({"charts": {"latency": spread, "tokens": spread}}) == []
+
+
+def test_labels_lie_neither_on_the_axis_nor_on_the_frontier():
+    rows = [row(f"side {i}", 2.0**i, 0.2 + 0.07 * i) for i in range(9)]
+    chart = drawn(frontier={"metric": "accuracy", "rows": rows})
+    edge = re.search(r'class="edge" points="([^"]+)"', chart.svg)[1].split()
+    line = [tuple(map(float, point.split(","))) for point in edge]
+    found = re.findall(r'x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)">side \d<', chart.svg)
+    assert len(found) == 9
+    for x, y, anchor in ((float(x), float(y), anchor) for x, y, anchor in found):
+        left = x if anchor == "start" else x - 6 * CHAR
+        assert left >= 48  # the labels of the axis end there
+        for place in range(int(left), int(left + 6 * CHAR)):
+            for (x1, y1), (x2, y2) in pairwise(line):
+                if x1 <= place <= x2:
+                    height = y1 + (y2 - y1) * (place - x1) / (x2 - x1)
+                    assert not y - 9 < height < y

@@ -77,6 +77,19 @@ def test_equal_sides_are_rarely_called_best(sides):
     assert claims <= 12, "5 % of 120 is 6; 12 or more is unlikely (0.5 %) if the level holds"
 
 
+def test_of_two_equal_sides_neither_is_ahead():
+    given = [
+        {"subject": name, "task_id": f"t{n}", "passed": True, "cost_usd": 0.01}
+        for name in ("a", "b")
+        for n in range(4)
+    ]
+    said = str(concluded(given))
+    assert said.startswith(
+        "No difference in pass rate is shown between a and b: 0.0 points (95 %: "
+    )
+    assert "ahead" not in said
+
+
 def test_names_are_kept_apart_from_words():
     random.seed(1)
     found = concluded(rows({"\u202eevil": 0.98, "b": 0.1}, ("T0",), 60))

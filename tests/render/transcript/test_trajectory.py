@@ -30,7 +30,7 @@ def test_results_belong_to_their_calls():
     assert (first.given, first.language, first.result, first.failed) == ("ls", "bash", "x", True)
     assert (second.given, second.result, second.time) == ("path: x", "text", "12.0 ms")
     assert (steps[0].thought, steps[0].failed) == ("First the file.", True)
-    assert steps[0].facts == "+0 ms, $0.01"
+    assert steps[0].facts == "+0 s, $0.01"
     assert steps[2].calls[0].result == "stopped"
     assert steps[2].at == 20.0
 

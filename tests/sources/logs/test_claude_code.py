@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pennyweight.render.transcript.trajectory import trajectory
 from sources.logs.fixtures import expected, fixture
 from sources.logs.reading import records
 
@@ -41,6 +42,27 @@ def test_a_session_is_one_record(tmp_path: Path) -> None:
     assert json.loads(row["tool_calls"]) == [{"name": "Bash", "arguments": {"command": "ls"}}]
     roles = [one["role"] for one in json.loads(row["messages"])]
     assert roles == ["user", "assistant", "tool", "assistant"]
+
+
+def test_steps_have_their_thoughts_times_and_errors(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    broken = line("user", [{"type": "tool_result", "content": "no such file", "is_error": True}])
+    lines = [*LINES[1:4], broken, *LINES[5:]]
+    timed = [{**one, "timestamp": f"2026-01-02T03:04:0{n}.000Z"} for n, one in enumerate(lines)]
+    path.write_text("".join(json.dumps(one) + "\n" for one in timed))
+    (row,) = records(path)
+    asked, called, answered, ended = json.loads(row["messages"])
+    assert (asked["timestamp"], called["timestamp"]) == (
+        timed[0]["timestamp"],
+        timed[2]["timestamp"],
+    )
+    assert called["reasoning"] == "I add."
+    assert "reasoning" not in ended
+    assert answered["is_error"] is True
+    steps = trajectory({"work": json.dumps({"turns": [called, answered, ended]})})
+    assert [(step.thought, step.failed, step.at) for step in steps] == [
+        ("I add.", True, 0.0), ("", False, 3.0),
+    ]  # fmt: skip
 
 
 def test_an_error_of_the_api_is_an_error(tmp_path: Path) -> None:

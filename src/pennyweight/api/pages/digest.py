@@ -25,6 +25,7 @@ from pennyweight.scoring.digest import (
     VERSION,
     RecordsDigest,
     group_digest,
+    group_name,
     headline,
     telling,
 )
@@ -126,11 +127,11 @@ def _each(
     if len(groups) < 2 or not data.has(frame, *by):
         return None
     curves: dict[str, list[RepeatsPoint]] = {}
-    fewest = min((g.repeats.fewest for g in groups if g.repeats), default=1)
-    if fewest > 1:
-        several = [m for same in data.curve_metrics(fewest).values() for m in same]
-        work = replace(measured.work, metrics=several)
-        curves = side_curves(work.score(measured.records.frame, by)[0], fewest)
+    fewest = {group_name(g): g.repeats.fewest for g in groups if g.repeats}
+    if fewest and max(fewest.values()) > 1:
+        by_k = data.curve_metrics(max(fewest.values()))
+        work = replace(measured.work, metrics=[m for same in by_k.values() for m in same])
+        curves = side_curves(work.score(measured.records.frame, by)[0], by_k, fewest)
     order = best_first(groups, metric) if metric else list(groups)
     return side_charts(frame, by, order, MEASURES.get(metric or ""), curves)
 

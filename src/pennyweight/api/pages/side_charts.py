@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
-from pennyweight.scoring.chart_data import CURVED, curve_metrics, has, in_bins
+from pennyweight.scoring.chart_data import CURVED, has, in_bins
 from pennyweight.scoring.chart_types import (
     CategoryCell,
     RepeatsPoint,
@@ -161,12 +161,14 @@ def _categories(
     return cells or None
 
 
-def side_curves(groups: Sequence[Group], fewest: int) -> dict[str, list[RepeatsPoint]]:
-    """Return the curve over k of each group, scored with the metrics of the curve."""
+def side_curves(
+    groups: Sequence[Group], sizes: Iterable[int], fewest: Mapping[str, int]
+) -> dict[str, list[RepeatsPoint]]:
+    """Return the curve of each group over those k for which all of its tasks have attempts."""
     found: dict[str, list[RepeatsPoint]] = {}
     for group in groups:
         points: list[RepeatsPoint] = []
-        for k in curve_metrics(fewest):
+        for k in (k for k in sizes if k <= fewest.get(group_name(group), 1)):
             at, hat = (group[f"{name}/{k}"] for name in CURVED)
             if isinstance(at.value, float) and isinstance(hat.value, float):
                 both = ([e.value, e.low, e.high] for e in (at, hat))

@@ -55,10 +55,10 @@ def _panels(
     brief = svg.short_names([panel.name for panel in panels], max(10, int(wide / CHAR) - 1))
     for index, panel in enumerate(panels):
         left = drawing.left + wide * (index % across) + 4
-        top = high * (index // across) + 19
+        top = high * (index // across) + 23
         x = Scale(*ends, left, left + wide - 12, log=log)
-        y = Scale(0, 1, top + high - 37, top)
-        drawing.text(left, top - 7, brief[panel.name], "ink")
+        y = Scale(0, 1, top + high - 42, top)
+        drawing.text(left, top - 10, brief[panel.name], "ink")
         for place in (0, 0.5, 1):
             drawing.line(left, y(place), left + wide - 12, y(place), "grid")
             if index % across == 0:
@@ -170,7 +170,8 @@ def repeats(data: Sequence[Mapping[str, Any]], sides: int, link: Link) -> Chart:
         "k, attempts at a task; vertical: tasks, in %",
     )  # fmt: skip
     note = "Solid: one of k attempts passes. Dashed: all k pass. Where they part, the same task "
-    note += "passes in one attempt and fails in another." + _some(sides, len(data))
+    note += "passes in one attempt and fails in another."
+    note += f" {len(data)} of {sides} sides." if sides > len(data) else ""
     return drawing.chart("repeats", note, table, ("", "", *[SHARE] * 6))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from pennyweight.render.charts import by_side, reasoning, svg
@@ -62,7 +63,7 @@ def charts(digest: Mapping[str, Any], link: Link = svg.nowhere) -> list[Chart]:
     drawn = [
         alone[name]() if name in alone else make(found[name], link)
         for name, make in makers.items()
-        if name in alone or (_is_filled(found.get(name)) and not (each and name in POOLED))
+        if name in alone or (_is_drawn(name, found.get(name)) and not (each and name in POOLED))
     ]
     others = sum(chart.name not in REASONING for chart in drawn)
     more = -others % COLUMNS
@@ -88,8 +89,10 @@ def _alone(
     return {name: make for name, make in makers.items() if each.get(named.get(name, name))}
 
 
-def _is_filled(data: Any) -> bool:
-    """Whether a chart has data; a stored digest may also have empty lists."""
+def _is_drawn(name: str, data: Any) -> bool:
+    """Whether a chart has data that it can show: a single bar shows no distribution."""
+    if name in {"thought", *STRETCHED} and data and len(data["bins"]) < 2:
+        return False
     return bool(data) and (isinstance(data, list) or all(v != [] for v in data.values()))
 
 
@@ -176,11 +179,12 @@ def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
     y = drawing.y(*around((v for v in known if v is not None), share=unit == SHARE))
     drawing.y_axis(y, partial(tick, unit=unit), data["metric"].replace("_", " "))
     places = [(x(row["cost"]), y(row["value"])) for row in rows]
-    drawing.path(
-        sorted(place for place, r in zip(places, rows, strict=True) if r["frontier"]), "edge"
-    )
+    edge = sorted(place for place, r in zip(places, rows, strict=True) if r["frontier"])
+    drawing.path(edge, "edge")
     brief = svg.short_names([r["name"] for r in rows], 24)
-    labels = svg.Places(drawing, [(a - 6, b - 6, a + 6, b + 6) for a, b in places])
+    ticks = (0.0, 0.0, float(drawing.left), float(drawing.base))
+    dots = [(a - 6, b - 6, a + 6, b + 6) for a, b in places]
+    labels = svg.Places(drawing, [ticks, *dots], [(*a, *b) for a, b in pairwise(edge)])
     for index, (row, place) in enumerate(zip(rows, places, strict=True), 1):
         if None not in (row["low"], row["high"]):
             drawing.line(place[0], y(row["low"]), place[0], y(row["high"]), "whisker faint")

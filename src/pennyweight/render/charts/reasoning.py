@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from pennyweight.render.charts import svg
@@ -26,12 +27,17 @@ def thinking(data: Mapping[str, Any], link: Link) -> Chart:
     unit = unit_of(data["metric"])
     drawing.y_axis(y, partial(tick, unit=unit), data["metric"].replace("_", " "))
     places = [(x(row["tokens"]), y(row["value"])) for row in rows]
-    for subject in dict.fromkeys(row["filter"].get("subject") for row in rows):
-        own = zip(rows, places, strict=True)
-        drawing.path([p for r, p in own if r["filter"].get("subject") == subject], "trend")
-    brief = svg.short_names([row["name"] for row in rows], 24)
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for row, place in zip(rows, places, strict=True):
+        lines.setdefault(str(row["filter"].get("subject")), []).append(place)
+    for line in lines.values():
+        drawing.path(line, "trend")
+    every = len(rows) <= svg.MAX_LABELS
+    brief = svg.short_names([row["name"] for row in rows] if every else list(lines), 24)
     axis = (0.0, 0.0, float(drawing.left), float(drawing.base))
-    labels = svg.Places(drawing, [axis, *((a - 6, b - 6, a + 6, b + 6) for a, b in places)])
+    dots = [(a - 6, b - 6, a + 6, b + 6) for a, b in places]
+    crossed = [(*a, *b) for line in lines.values() for a, b in pairwise(line)]
+    labels = svg.Places(drawing, [axis, *dots], crossed)
     for index, (row, place) in enumerate(zip(rows, places, strict=True), 1):
         if None not in (row["low"], row["high"]):
             drawing.line(place[0], y(row["low"]), place[0], y(row["high"]), "whisker")
@@ -41,8 +47,11 @@ def thinking(data: Mapping[str, Any], link: Link) -> Chart:
         )
         mark = ChartMark(text, link(row["filter"]), (index, 0))
         drawing.dot(*place, "dot", mark, 5)
-        if len(rows) <= svg.MAX_LABELS:
+        if every:
             labels.put(*place, brief[row["name"]])
+    if 1 < len(lines) <= svg.MAX_LABELS and not every:
+        for subject, line in lines.items():
+            labels.put(*line[-1], brief[subject])
     drawing.x_axis(x, tick, "mean output tokens, thinking included")
     table = [("name", "completion_tokens_mean", "cost_usd_mean", data["metric"])]
     table += [(row["name"], row["tokens"], row.get("cost"), row["value"]) for row in rows]

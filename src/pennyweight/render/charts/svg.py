@@ -21,6 +21,7 @@ CHAR, LINE = 5.9, 13
 FINGER = 30
 """The size of the area that reacts to a finger, on a phone that scales the chart down."""
 
+Box = tuple[float, float, float, float]
 Hit = tuple[float, float, float, float]
 """Left, top, width and height of the area that reacts to a pointer."""
 Link = Callable[[Mapping[str, Any]], str | None]
@@ -249,30 +250,54 @@ def legend(short: dict[str, str]) -> str:
 
 @dataclass(slots=True)
 class Places:
-    """Labels of points that do not overlap."""
+    """Labels of points that do not overlap, and where possible cross no line."""
 
     drawing: Drawing
-    taken: list[tuple[float, float, float, float]] = field(default_factory=list)
+    taken: list[Box] = field(default_factory=list)
+    lines: Sequence[Box] = ()
+    """The ends of lines, from left to right: x, y, x, y."""
 
     def put(self, x: float, y: float, text: str) -> None:
-        """Write a label right of a point if there is room, else left of it."""
+        """Write a label right of a point if there is room, else left of it, else farther away."""
         wide = len(text) * CHAR
-        for step in (*range(0, 90, LINE), *range(-LINE, -90, -LINE)):
-            base = y - 7 + step
-            for left, place, anchor in ((x + 8, x + 8, "start"), (x - 8 - wide, x - 8, "end")):
-                box = (left, base - LINE + 2, left + wide, base + 2)
-                if self._free(*box):
-                    self.taken.append(box)
-                    self.drawing.text(place, base, text, "ink halo", anchor)
-                    return
+        spots = [
+            (step, place, anchor, (left, y - 18 + step, left + wide, y - 5 + step))
+            for step in (*range(0, 90, LINE), *range(-LINE, -90, -LINE))
+            for left, place, anchor in ((x + 8, x + 8, "start"), (x - 8 - wide, x - 8, "end"))
+        ]
+        free = [spot for spot in spots if self._free(*spot[-1])]
+        clear = [spot for spot in free if not any(_crossed(spot[-1], line) for line in self.lines)]
+        near = [spot for spot in clear if abs(spot[0]) <= 3 * LINE]
+        for step, place, anchor, box in (near or free)[:1]:
+            self.taken.append(box)
+            if abs(step) > 2 * LINE:
+                self.drawing.line(x, y, place, y - 11 + step, "grid")
+            self.drawing.text(place, y - 7 + step, text, "ink halo", anchor)
 
     def _free(self, left: float, top: float, right: float, bottom: float) -> bool:
-        inside = left >= 0 and right <= self.drawing.width and top >= 0
         return (
-            inside
+            left >= 0
+            and right <= self.drawing.width
+            and top >= 0
             and bottom <= self.drawing.base
             and all(right <= a or c <= left or bottom <= b or d <= top for a, b, c, d in self.taken)
         )
+
+
+def _crossed(box: Box, line: Box) -> bool:
+    """Whether a line runs through a box.
+
+    >>> _crossed((0, 0, 10, 10), (-5, 5, 15, 6)), _crossed((0, 0, 10, 10), (-5, 8, 5, 20))
+    (True, False)
+    """
+    left, top, right, bottom = box
+    x1, y1, x2, y2 = line
+    if x2 <= left or x1 >= right:
+        return False
+    if x1 == x2:
+        return min(y1, y2) < bottom and max(y1, y2) > top
+    ends = [y1 + (y2 - y1) * (min(max(x, x1), x2) - x1) / (x2 - x1) for x in (left, right)]
+    return min(ends) < bottom and max(ends) > top
 
 
 COLOURS = {

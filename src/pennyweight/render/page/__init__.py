@@ -63,7 +63,9 @@ def environment(*folders: Path) -> Environment:
     """Make the environment of the templates: everything is escaped, a missing name is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415
 
+    from pennyweight.render.charts.svg import middle  # noqa: PLC0415
     from pennyweight.render.format import cell, heading, measured  # noqa: PLC0415
+    from pennyweight.render.page.metric_titles import metric_title  # noqa: PLC0415
     from pennyweight.render.view import difference, interval_words, multiple, when  # noqa: PLC0415
 
     made = Environment(
@@ -76,7 +78,7 @@ def environment(*folders: Path) -> Environment:
     )
     filters = (
         *(visible, when, difference, multiple, cell, column, count, level, money, declared, plural),
-        *(probability, share, heading, unbroken, interval_words),
+        *(probability, share, heading, unbroken, interval_words, metric_title, middle),
     )
     made.filters.update({function.__name__: function for function in filters})
     made.filters["measured"] = lambda value, name: measured(name, value)

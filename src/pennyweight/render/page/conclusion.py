@@ -171,6 +171,8 @@ class _Told:
         if len(self.order) == 2:
             size, sure = self._gap(second)
             parts = [*parts[:-1], Words(f" is ahead by {size}{sure}")]
+            if self.gap(second) == 0:  # neither is ahead
+                parts = [*parts[:-3], Words(f": {size}{sure}")]
         parts += [*self._cheapest(first, named), Words(".")]
         notes = (*self._other_tasks(), *self._takes(second), *self._ways(len(self.order)))
         return Conclusion(tuple(parts), notes)

@@ -25,7 +25,7 @@ RESULT_KEYS = ("result", "output", "response")
 """Keys under which logs store the result of a tool."""
 MAX_STEPS = 2_000
 """More steps are not listed."""
-MAX_BYTES = 80_000
+MAX_BYTES = 56_000
 """The size of all steps on the page. Longer texts are cut and loaded when asked for."""
 MIN_BYTES, MAX_STEP_BYTES = 60, 12_000
 MIN_COLOURED = 400
@@ -75,11 +75,20 @@ class TrajectoryStep:
     @property
     def facts(self) -> str:
         """When it happened, how long it took and what it cost."""
-        at = None if self.at is None else f"+{duration(self.at * 1000)}"
+        at = None if self.at is None else f"+{_passed(self.at)}"
         took = None if self.took is None else f"took {duration(self.took * 1000)}"
         cost = None if self.cost is None else money(self.cost)
         tokens = None if self.tokens is None else f"{self.tokens:,} tokens"
         return ", ".join(filter(None, (at, took, cost, tokens)))
+
+
+def _passed(seconds: float) -> str:
+    """Write how long after the first step something happened.
+
+    >>> _passed(0.0), _passed(6.25), _passed(192.0)
+    ('0 s', '6.25 s', '3 min 12 s')
+    """
+    return f"{seconds:.3g} s" if abs(seconds) < 60 else duration(seconds * 1000)
 
 
 def trajectory(row: Mapping[str, Any]) -> list[TrajectoryStep]:
@@ -273,8 +282,9 @@ def shown_steps(steps: Sequence[TrajectoryStep], most: int = MAX_BYTES) -> list[
 
 def shown_step(step: TrajectoryStep, most: int = ALONE_BYTES) -> ShownStep:
     """Return a step as HTML of about so many bytes."""
-    parts = bool(step.text) + bool(step.thought) + 2 * len(step.calls)
-    each = most // max(1, parts)
+    texts = [step.text, step.thought]
+    texts += [text for call in step.calls for text in (call.given, call.result or "")]
+    each = _fair([len(text) for text in texts], most)
     return ShownStep(
         step,
         _written(step.text, each),
@@ -287,15 +297,32 @@ def shown_step(step: TrajectoryStep, most: int = ALONE_BYTES) -> ShownStep:
     )  # fmt: skip
 
 
+def _fair(lengths: Sequence[int], most: int) -> int:
+    """Return how long texts may be to share the room; the short ones leave theirs to the long.
+
+    >>> _fair([10, 50, 300, 400], 260), _fair([10, 20], 260)
+    (100, 20)
+    """
+    each, left = 0, most
+    for rest, length in zip(range(len(lengths), 0, -1), sorted(lengths), strict=True):
+        each = min(length, max(left, 0) // rest)
+        left -= each
+    return each
+
+
 _PLAIN = re.compile(r"[\w ,.:;?!'\"()/%-]*")
 """A line that Markdown would not change."""
+
+
+def _cut(text: str, most: int) -> str:
+    return f"{text[:most]}…" if len(text) > most else text
 
 
 def _written(text: str, most: int) -> Folded:
     """Return a text as Markdown; of a long one, only the beginning."""
     if not text:
         return Folded(NOTHING)
-    part = [(text[:most], "")]
+    part = [(_cut(text, most), "")]
     shown = plain(part) if _PLAIN.fullmatch(part[0][0]) else document(part, 2 * most)
     return replace(shown, cut=shown.cut or len(text) > most)
 
@@ -304,7 +331,7 @@ def _listing(text: str, language: str, most: int) -> Folded:
     """Return what a tool was given or gave, with a fixed-width face."""
     if text.startswith(("diff --git ", "--- a/")):
         language = "diff"
-    shown, coloured = visible(text[:most]), most >= MIN_COLOURED
+    shown, coloured = visible(_cut(text, most)), most >= MIN_COLOURED
     blocks, more = fitting(
         code_blocks(shown, language if coloured else ""), 4 * most if coloured else 2 * most
     )

@@ -45,6 +45,8 @@ class _ClaudeSession:
     chat: list[Row] = field(default_factory=list)
     calls: list[Row] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
+    shown: int = 0
+    """How many of the thoughts are part of a message."""
 
     def add(self, line: Mapping[str, Any], message: Mapping[str, Any], number: int) -> None:
         """Add one line."""
@@ -55,15 +57,16 @@ class _ClaudeSession:
             self.row["subject"] = self.row.get("subject") or message.get("model")
             self.usages[message.get("id") or number] = mapping(message.get("usage"))
         if not line.get("isSidechain"):
-            self._said(message, str(line.get("type")))
+            self._said(message, str(line.get("type")), when)
         if line.get("isApiErrorMessage"):
             self.row |= {"status": "error", "error": text_of(message.get("content"))}
 
-    def _said(self, message: Mapping[str, Any], kind: str) -> None:
+    def _said(self, message: Mapping[str, Any], kind: str, when: Any) -> None:
         parts = [mapping(part) for part in items(message.get("content"))]
         self.thoughts += [
             str(p.get("thinking") or "") for p in parts if p.get("type") == "thinking"
         ]
+        known: Row = {"timestamp": when} if isinstance(when, str) else {}
         made = [
             {"name": part.get("name"), "arguments": part.get("input")}
             for part in parts
@@ -71,13 +74,17 @@ class _ClaudeSession:
         ]
         self.calls += made
         self.chat += [
-            {"role": "tool", "content": text_of(part.get("content")) or ""}
+            {"role": "tool", "content": text_of(part.get("content")) or "", **known}
+            | ({"is_error": True} if part.get("is_error") is True else {})
             for part in parts
             if part.get("type") == "tool_result"
         ]
         text = text_of(message.get("content"))
         if text or made:
-            said: Row = {"role": str(message.get("role")), "content": text or ""}
+            said: Row = {"role": str(message.get("role")), "content": text or "", **known}
+            thought = "\n".join(self.thoughts[self.shown :])
+            said |= {"reasoning": thought} if thought else {}
+            self.shown = len(self.thoughts)
             self.chat.append(said | ({"tool_calls": made} if made else {}))
         if text and kind == "user":
             self.row.setdefault("input", text)

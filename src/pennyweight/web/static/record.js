@@ -22,6 +22,11 @@ for (const link of places.values()) {
   });
 }
 
+// The current attempt is in sight in a long matrix.
+const matrix = one(".tall:has(> .matrix)");
+const here = matrix && one("[aria-current]", matrix);
+if (here) matrix.scrollTop = here.offsetTop - matrix.clientHeight / 2;
+
 // In the matrix of attempts, r and w lead to the next right and wrong one. Where no list of records
 // is open, j and k lead to the next and the previous attempt.
 document.addEventListener("keydown", (event) => {
