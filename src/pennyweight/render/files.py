@@ -148,13 +148,14 @@ def _make(folder: Path) -> None:
 def latex_board(board: BoardView) -> str:
     r"""Write the leaderboard as one float for `\input`, with caption and label; needs booktabs."""
     ranked = board.ranked
-    heads = [*(["rank"] if ranked else []), board.by, *(c.metric.title for c in board.columns)]
+    heads = [*(["rank"] if ranked else []), _tex(board.by)]
+    heads += [_stacked(column.metric.title) for column in board.columns]
     lines = [
         r"\begin{table}",
-        r"\centering",
-        rf"\begin{{tabular}}{{{'r' * ranked}l{'r' * len(board.columns)}}}",
+        r"\centering\footnotesize\setlength{\tabcolsep}{2.2pt}",
+        rf"\begin{{tabular}}{{@{{}}{'r' * ranked}l{'r' * len(board.columns)}@{{}}}}",
     ]
-    lines += [r"\toprule", f"{' & '.join(map(_tex, heads))} \\\\", r"\midrule"]
+    lines += [r"\toprule", f"{' & '.join(heads)} \\\\", r"\midrule"]
     for row in board.rows:
         first = [*([row.rank or "—"] if ranked else []), row.name]
         lines.append(f"{' & '.join(map(_tex, [*first, *(c.value for c in row.cells)]))} \\\\")
@@ -167,6 +168,18 @@ def latex_board(board: BoardView) -> str:
     said += " Sides that share a rank cannot be told apart." if ranked else ""
     lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_tex(said)}}}"]
     return "\n".join([*lines, r"\label{tab:leaderboard}", r"\end{table}", ""])
+
+
+def _stacked(head: str) -> str:
+    r"""Write the head of a column on two lines, so that the table fits on a page.
+
+    >>> print(_stacked("calibration error"), _stacked("rank"))
+    \shortstack[r]{calibration\\error} rank
+    """
+    first, _, last = head.rpartition(" ")
+    return (
+        rf"\shortstack[r]{{{_tex(first)}\\{_tex(last)}}}" if first and len(head) > 9 else _tex(head)
+    )
 
 
 def _metric_rows(digest: Mapping[str, Any]) -> list[list[Any]]:
