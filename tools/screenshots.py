@@ -34,28 +34,31 @@ TALL = {
 """Heights of the pages that need a taller picture."""
 _EDGE = """most => {
   const spans = [];
-  const keep = box => { if (box.height) spans.push([box.top - 5, box.bottom + 7]); };
+  const keep = (box, above = 5, below = 7) => {
+    if (box.height) spans.push([box.top - above, box.bottom + below]);
+  };
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const range = document.createRange();
   while (walk.nextNode()) {
     const text = walk.currentNode;
     if (!text.data.trim() || !text.parentElement.checkVisibility()) continue;
     range.selectNodeContents(text);
-    [...range.getClientRects()].forEach(keep);
+    const dense = text.parentElement.closest("table.grid tbody");  // its rows touch each other
+    for (const box of range.getClientRects()) dense ? keep(box, 2, 3) : keep(box);
   }
   const marks = "svg, input, select, textarea, button, .button, .tag, progress";
   for (const one of document.querySelectorAll(marks))
     if (one.checkVisibility()) keep(one.getBoundingClientRect());
   const last = Math.max(...spans.map(s => s[1])) + 16;
-  let edge = Math.min(most, Math.ceil(last));
-  for (let moved = true; moved && edge > most / 2;) {
-    moved = false;
-    for (const [top, bottom] of spans)
-      if (top < edge && edge < bottom) { edge = Math.floor(top); moved = true; }
+  const end = Math.min(most, Math.ceil(last));
+  let [edge, fewest] = [end, Infinity];
+  for (let y = end; y > end * 0.75 && fewest; y -= 1) {
+    const cut = spans.filter(([top, bottom]) => top < y && y < bottom).length;
+    if (cut < fewest) [edge, fewest] = [y, cut];
   }
-  return edge > most / 2 ? edge : most;
+  return edge;
 }"""
-"""Finds the lowest edge, up to a maximum, that does not cut through a line of text."""
+"""Finds the lowest edge, up to a maximum, that cuts through no line of text, or the fewest."""
 THEMES = ("light", "dark")
 PAGES = {
     "runs": (
@@ -144,9 +147,9 @@ def places(made: dict[str, str], folder: Path) -> dict[str, str]:
     sides = [quote(json.dumps([run, {"tier": t}]), safe="") for t in ("T0", "T2")]
     return {
         "runs": "/?suite=sums",
-        "run": f"/runs/{run}",
+        "run": f"/runs/{run}?rows=disagreement",
         "records": f"/runs/{run}/records?sort=latency_ms&order=down",
-        "record": record("sums", "candles", "smollm2", "T2", 1),
+        "record": record("sums", "steps", "smollm2", "T1", 1),
         "scenario": record("support", "HAPPY-001", "support-agent", "T0", 1),
         "judged": record("judged", "cache", "smollm2", "T0", 1),
         "compare": f"/compare?run={run}",
