@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from pennyweight.web.page_cache import MAX_BYTES, PageCache
+from pennyweight.web.page_cache import MAX_BYTES, MAX_PLACE, PageCache
 from web.serving import replayed, serving
 
 TOKEN, READ = "write-0123456789abcdef", "read-0123456789abcdef"
@@ -29,6 +29,18 @@ def asked(server, path, token=TOKEN, **more):
     status, _, page = server.get(path, headers=headers)
     assert status == 200
     return page
+
+
+def received(server, path, accepted):
+    """Return a reply and its body as it was sent."""
+    port = int(server.address.rpartition(":")[2])
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    headers = {"Authorization": f"Bearer {TOKEN}", "Accept-Encoding": accepted}
+    connection.request("GET", path, headers=headers)
+    reply = connection.getresponse()
+    body = reply.read()
+    connection.close()
+    return reply, body
 
 
 def changed(server, path, body):
@@ -77,14 +89,8 @@ def test_notes_and_verdicts_are_on_the_next_page(guarded):
 def test_pages_are_compressed_for_those_who_can_read_it(guarded):
     server, run = guarded
     plain = asked(server, f"/runs/{run}").encode()
-    port = int(server.address.rpartition(":")[2])
     for _ in range(2):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        headers = {"Authorization": f"Bearer {TOKEN}", "Accept-Encoding": "gzip"}
-        connection.request("GET", f"/runs/{run}", headers=headers)
-        reply = connection.getresponse()
-        body = reply.read()
-        connection.close()
+        reply, body = received(server, f"/runs/{run}", "gzip")
         assert reply.headers["content-encoding"] == "gzip"
         assert reply.headers["vary"] == "Accept-Encoding"
         assert reply.headers["cache-control"] == "no-store"
@@ -94,7 +100,7 @@ def test_pages_are_compressed_for_those_who_can_read_it(guarded):
 def test_the_oldest_pages_are_dropped():
     pages = PageCache()
     for number in range(5):
-        pages.keep(number, "state", bytes(MAX_BYTES // 3))
+        pages.keep(number, "state", bytes(MAX_BYTES // 3 - 2_000))
     assert [pages.find(number, "state") is not None for number in range(5)] == [
         *(False, False),
         *(True, True, True),
@@ -103,3 +109,43 @@ def test_the_oldest_pages_are_dropped():
     pages.keep(4, "another state", b"new")
     assert pages.find(4, "another state") == b"new"
     assert pages.find(4, "state") is None
+
+
+def test_addresses_count_too():
+    pages = PageCache()
+    address = "j" * (MAX_PLACE - 100)
+    most = MAX_BYTES // len(address)
+    for number in range(most + 100):
+        pages.keep((number, address), "state", b"page")
+    assert pages.find((99, address), "state") is None
+    assert pages.find((most + 99, address), "state") == b"page"
+
+
+def test_pages_at_long_addresses_are_not_kept():
+    pages = PageCache()
+    place = ("/grid", b"j=" + b"x" * MAX_PLACE)
+    pages.keep(place, "state", b"page")
+    assert pages.find(place, "state") is None
+
+
+@pytest.mark.parametrize(
+    ("accepted", "packed"),
+    [
+        ("gzip", True),
+        ("br;q=1.0, GZIP;q=0.5", True),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("gzip; q=0.000, *", False),
+        ("*;q=0", False),
+        ("notgzip", False),
+        ("identity", False),
+        ("gzip;q=much", False),
+    ],
+)
+@pytest.mark.parametrize("place", ["/runs/{run}", "/docs"])
+def test_only_those_who_accept_it_get_gzip(guarded, place, accepted, packed):
+    server, run = guarded
+    reply, body = received(server, place.format(run=run), accepted)
+    assert reply.headers.get("content-encoding") == ("gzip" if packed else None)
+    assert reply.headers.get_all("vary") == ["Accept-Encoding"]
+    assert (gzip.decompress(body) if packed else body).startswith(b"<!")

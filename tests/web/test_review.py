@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+import re
+from urllib.parse import quote
 
 import polars as pl
 import pytest
 
 from stored_runs.test_observations import pennyweight, written
-from web.serving import replayed, serving
+from web.serving import command, replayed, serving
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +111,22 @@ def test_the_filtered_records_are_downloaded(reviewed):
         assert pl.read_parquet(answer.read()).height == 192
     assert server.get(f"{at}.exe")[0] == 404
     assert server.get(f"{at}.csv?correct=perhaps")[0] == 400
+
+
+def test_answers_without_replies_are_shown(tmp_path):
+    rows = [
+        {"task_id": f"t{n}", "target": "4", "answer": f"{n} apples", "thinking": f"{n} or so"}
+        for n in (4, 5)
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    done = command("import", "log.jsonl", folder=tmp_path)
+    run = re.search(r"as run ([\w-]+)", done.stdout + done.stderr)[1]
+    with serving(tmp_path) as server:
+        key, _ = server.json(f"/api/runs/{run}/review?size=2")[1]
+        for page in ("review?as=Ada&at=1&size=2&blind=1", f"record?key={quote(key)}"):
+            status, _, text = server.get(f"/runs/{run}/{page}")
+            assert status == 200
+            reply = text.partition("<h2>Reply")[2]
+            assert re.search("[45] apples", reply.partition("</section>")[0])
+            assert re.search("[45] or so", reply.partition("<h2>Chain of thought</h2>")[2])
+            assert "No reply." not in text

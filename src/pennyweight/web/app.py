@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
@@ -34,6 +33,7 @@ from pennyweight.web.access import Access
 from pennyweight.web.guard import FOR_PROGRAMS, Guard
 from pennyweight.web.jobs import Jobs
 from pennyweight.web.otlp import otlp
+from pennyweight.web.page_cache import AcceptedGzip
 from pennyweight.web.pages import error_page, pages
 from pennyweight.web.rest import api
 from pennyweight.web.review import api as reviewing
@@ -102,7 +102,7 @@ def make_app(
     names = {*LOCAL_NAMES, host, *allow}
     # other sites get no page: their requests carry no session, so nothing secret can be guessed
     # from the length of a compressed answer
-    small = GZipMiddleware(app, minimum_size=2_000, compresslevel=3)
+    small = AcceptedGzip(app, minimum_size=2_000, compresslevel=3)
     return Guard(small, access, frozenset(n.strip("[]").lower() for n in names))
 
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import gzip
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
+from starlette.types import Receive, Scope, Send
 
 MAX_BYTES = 8_000_000
-"""How much all compressed pages take; the oldest ones are dropped."""
+"""How much all compressed pages take with their places; the oldest ones are dropped."""
+MAX_PLACE = 3_000
+"""A page with a longer place (no address that the pages link to has one) is not remembered."""
+ACCEPTED = b"accept-encoding"
+_QUALITY = re.compile(r"\s*(?:q\s*=\s*([01](?:\.[0-9]{0,3})?)\s*)?")
 LEVEL = 3
 """How hard pages are compressed: a page that is seen once must not wait for it."""
 
@@ -42,13 +49,20 @@ class PageCache:
 
     def keep(self, place: Hashable, state: Any, page: bytes) -> None:
         """Remember a compressed page, in place of an older one."""
+        if _size(place) > MAX_PLACE:
+            return
         with self._lock:
-            old = self._pages.pop(place, None)
-            self._bytes += len(page) - (len(old[1]) if old else 0)
+            if old := self._pages.pop(place, None):
+                self._bytes -= _size(place, old[1])
+            self._bytes += _size(place, page)
             self._pages[place] = (state, page)
             while self._bytes > MAX_BYTES:
-                _, (_, gone) = self._pages.popitem(last=False)
-                self._bytes -= len(gone)
+                oldest, (_, gone) = self._pages.popitem(last=False)
+                self._bytes -= _size(oldest, gone)
+
+
+def _size(place: Hashable, page: bytes = b"") -> int:
+    return len(repr(place)) + len(page)
 
 
 def packed(text: str) -> bytes:
@@ -58,7 +72,35 @@ def packed(text: str) -> bytes:
 
 def answer(request: Request, page: bytes) -> HTMLResponse:
     """Send a compressed page, as it is to readers who accept that."""
-    vary = {"vary": "Accept-Encoding"}
-    if "gzip" not in request.headers.get("accept-encoding", ""):
-        return HTMLResponse(gzip.decompress(page), headers=vary)
-    return HTMLResponse(page, headers={**vary, "content-encoding": "gzip"})
+    if request.headers.get("accept-encoding") != "gzip":  # as `AcceptedGzip` writes it
+        return HTMLResponse(gzip.decompress(page))
+    headers = {"vary": "Accept-Encoding", "content-encoding": "gzip"}
+    return HTMLResponse(page, headers=headers)
+
+
+def accepts_gzip(headers: Iterable[str]) -> bool:
+    """Whether headers `Accept-Encoding` allow gzip, by its name or by the star.
+
+    >>> accepts_gzip(["br, gzip;q=0.5"]), accepts_gzip(["gzip;q=0, *"]), accepts_gzip([])
+    (True, False, False)
+    """
+    allowed: dict[str, bool] = {}
+    for entry in ",".join(headers).lower().split(","):
+        name, _, more = entry.partition(";")
+        quality = _QUALITY.fullmatch(more)
+        allowed[name.strip()] = quality is not None and float(quality[1] or 1) > 0
+    return allowed.get("gzip", allowed.get("*", False))
+
+
+class AcceptedGzip(GZipMiddleware):
+    """Compresses what readers accept compressed; the parent looks for the word alone."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on with a header that says whether gzip is accepted."""
+        headers = scope.get("headers", ())
+        accepted = [value.decode("latin-1") for name, value in headers if name == ACCEPTED]
+        if accepted:
+            plain = b"gzip" if accepts_gzip(accepted) else b"identity"
+            others = [pair for pair in headers if pair[0] != ACCEPTED]
+            scope = {**scope, "headers": [*others, (ACCEPTED, plain)]}
+        await super().__call__(scope, receive, send)

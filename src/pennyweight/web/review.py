@@ -134,6 +134,7 @@ def _record(query: Any, site: Site, state: Any, choice: QueueChoice) -> dict[str
     detail = api_records.detail(store, run, keys[at])
     row, reply = detail.row, detail.row["response"] or ""
     pieces = [(reply[: record_texts.MAX_SHOWN_CHARACTERS], "")]
+    thought = record_texts.shown_thought(detail.measures, reply) or ""
     steps = trajectory.trajectory(row)
     new_page()
     return values | {
@@ -143,6 +144,7 @@ def _record(query: Any, site: Site, state: Any, choice: QueueChoice) -> dict[str
         "mine": given.get(keys[at]),
         "turns": record_texts.prompt_turns(row["messages"], row["input"], raw=False),
         "reply": record_texts.shown_text(pieces, record_texts.REPLY_BYTES, raw=False),
+        "thought": record_texts.shown_text([(thought, "")], record_texts.THOUGHT_BYTES, raw=False),
         "steps": trajectory.shown_steps(steps[:MAX_STEPS]),
         "step_count": len(steps),
         "work": record_texts.agent_work(row),

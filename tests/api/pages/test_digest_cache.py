@@ -10,9 +10,12 @@ from contextlib import closing
 import pytest
 
 from api.pages.test_digest import SETTINGS
-from pennyweight.api.pages.digest_cache import DONE, DigestCache
+from pennyweight.api.pages import digest_cache
+from pennyweight.api.pages.digest_cache import DONE, DigestCache, compute
 from pennyweight.api.pages.run_list import listing
 from pennyweight.record import AttemptKey
+from pennyweight.schema.typed_values import fits
+from pennyweight.scoring.digest import VERSION
 from pennyweight.store import cache as kept
 from pennyweight.store import queries as look
 from pennyweight.store.store import Store
@@ -30,6 +33,28 @@ def store(tmp_path):
     made.write(rows, [call("t00")])
     yield made
     made.close()
+
+
+def test_an_outdated_digest_is_read_once(store, monkeypatch):
+    found = store.find(RUN)
+    compute(store, found)
+    with closing(sqlite3.connect(store.address)) as db, db:
+        db.execute("UPDATE pennyweight_digest SET data = replace(data, 'version', 'was')")
+    read = []
+
+    def counted(data, kind):
+        read.append(kind)
+        return fits(data, kind)
+
+    monkeypatch.setattr(digest_cache, "fits", counted)
+    monkeypatch.setattr(DigestCache, "ask", lambda *_: None)  # as if another run were computed
+    digests = DigestCache(store)
+    assert [digests.get(found).digest for _ in range(3)] == [None] * 3
+    assert len(read) == 1
+    compute(store, found)
+    assert digests.get(found).digest["version"] == VERSION
+    assert len(read) == 2
+    digests.close()
 
 
 def test_a_process_makes_it_and_says_how_far_it_is(store):

@@ -58,6 +58,26 @@ def test_an_interrupt_or_an_error_loses_nothing(store, monkeypatch):
     assert compute_ahead(store, RUN)
 
 
+@pytest.mark.parametrize("error", [OSError(28, "No space left"), MemoryError(), RuntimeError("x")])
+def test_no_error_of_the_numbers_reaches_the_run(store, monkeypatch, error):
+    filled(store)
+
+    def broken(*_):
+        raise error
+
+    def closed(text):
+        told.append(text)
+        raise BrokenPipeError
+
+    told = []
+    monkeypatch.setattr(digest_cache.DigestCache, "now", broken)
+    assert not compute_ahead(store, RUN, told.append)
+    assert len(told) == 1
+    assert type(error).__name__ in told[0]
+    assert "\n" not in told[0]
+    assert not compute_ahead(store, RUN, closed)
+
+
 def test_waiting_is_announced(store, monkeypatch):
     filled(store)
     told = []

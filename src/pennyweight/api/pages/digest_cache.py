@@ -136,6 +136,8 @@ class DigestCache:
         self._scorers = [str(Path(one).resolve()) for one in scorers]
         named_scorers(self._scorers)
         self._memory: OrderedDict[tuple[str, str], dict[str, Any]] = OrderedDict()
+        self._unusable: dict[str, tuple[int, str]] = {}
+        """Stored digests that were read in vain: a hash of each, and the metrics loaded here."""
         self._waiting: dict[str, StoredRun] = {}
         self._problems: dict[tuple[str, str], str] = {}
         self._next: dict[str, float] = {}
@@ -225,14 +227,18 @@ class DigestCache:
             if place in self._memory:
                 self._memory.move_to_end(place)
                 return self._memory[place]
+        text, own = cache.digest(self.store, run) or "{}", own_mark()
+        if self._unusable.get(run) == (hash(text), own):
+            return None
         data: dict[str, Any] = {}
         with suppress(ValueError, RecursionError):
-            data = json.loads(cache.digest(self.store, run) or "{}")
-        if not fits(data, StoredDigest) or data["version"] != VERSION:
-            return None
-        if (own := own_mark()) and data["own"] != own:  # it lacks metrics that are loaded here
+            data = json.loads(text)
+        usable = fits(data, StoredDigest) and data["version"] == VERSION
+        if not usable or (own and data["own"] != own):  # it lacks metrics that are loaded here
+            self._unusable[run] = (hash(text), own)
             return None
         with self._lock:
+            self._unusable.pop(run, None)
             self._memory[place] = data
             while len(self._memory) > MAX_CACHED:
                 self._memory.popitem(last=False)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
-
-from pennyweight.errors import PennyweightError
 
 if TYPE_CHECKING:
     from pennyweight.store.store import Store, StoredRun
@@ -34,7 +33,12 @@ def compute_ahead(store: Store, name: str, tell: Callable[[str], None] = lambda 
     """
     try:
         return _computed(store, name, tell)
-    except (PennyweightError, KeyboardInterrupt):
+    except KeyboardInterrupt:
+        return False
+    except Exception as error:  # the run has its exit code, whatever happens here
+        what = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        with suppress(Exception):
+            tell(f"The numbers of the page are left to 'pennyweight serve' ({what}).")
         return False
 
 
