@@ -1,5 +1,6 @@
 """Tables in an object store: the numbers of the same files on disk, and no key in any message."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +10,12 @@ import pennyweight
 from cli.command import pennyweight as command
 from cli.command import refused
 from pennyweight.errors import InputError
-from pennyweight.sources import objects
-from pennyweight.sources.objects import object_sources, without_secrets
+from pennyweight.sources import object_access, objects
+from pennyweight.sources.objects import object_sources
 from sources.object_store import ObjectServer, object_store
 from sources.test_partitions import hive, part, records
 
+POLICY = {"gates": [{"metric": "accuracy", "no_worse_than": "5%"}]}
 SECRETS = ("not-to-be-shown", "Credential=")
 
 
@@ -65,6 +67,43 @@ def test_long_objects_are_read_in_parts(
         assert found == pennyweight.score(table / form, by="tier").to_dict()
 
 
+def test_a_folder_with_several_kinds_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, here = records(30), tmp_path / "t"
+    part(here / "a.parquet", rows[:10])
+    part(here / "b.jsonl", rows[10:20])
+    part(here / "c.jsonl", rows[20:]).rename(here / "c.ndjson")
+    with object_store({f"t/{path.name}": path.read_bytes() for path in here.iterdir()}) as server:
+        serving(monkeypatch, server)
+        found = pennyweight.score(f"s3://{server.bucket}/t")
+    assert found.groups[0].records == len(rows)
+    assert found.to_dict() == pennyweight.score(here).to_dict()
+
+
+def test_a_store_that_never_answers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_access, "READ_SECONDS", 1)
+    with object_store({}) as other, socket.create_server(("127.0.0.1", 0)) as silent:
+        serving(monkeypatch, other)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        told = refused("score", f"s3://{other.bucket}/t")
+    assert f"s3://{other.bucket}/t: the store does not answer." in told
+    assert "come from the environment" in told
+
+
+def test_a_baseline_that_cannot_be_read_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = part(tmp_path / "rows.jsonl", records(1))
+    with object_store({}, status=403) as server:
+        serving(monkeypatch, server)
+        name = f"s3://{server.bucket}/t"
+        with pytest.raises(InputError) as raised:
+            pennyweight.gate(here, POLICY, baseline=name)
+    assert raised.value.problems[0].startswith(f"{name}: cannot be read: ")
+    assert "come from the environment" in raised.value.hint
+
+
 def test_bad_records_have_their_object_and_line(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = b'{"answer": "4", "target": "4"}\n\n{"latency_ms": -1}\nnonsense\n'
     with object_store({"a.jsonl": lines}) as server:
@@ -80,6 +119,8 @@ def test_mistakes_are_told_without_keys(server: ObjectServer) -> None:
     said = {
         f"{mine}/none.parquet": "no such object, or no such bucket",
         "s3://other/none.parquet": "no such object, or no such bucket",
+        "s3://": "no bucket is named; write s3://BUCKET/TABLE",
+        "s3:///table": "no bucket is named; write s3://BUCKET/TABLE",
         f"{mine}/none": "there are no Parquet or JSONL files",
         f"{mine}/none/*.jsonl": "there are no Parquet or JSONL files",
         f"{mine}/parquet/*": "the pattern must end in .parquet, .jsonl or .ndjson",
@@ -113,12 +154,6 @@ def test_records_cannot_name_an_address(tmp_path: Path, server: ObjectServer) ->
     path = part(tmp_path / "rows.jsonl", [row])
     assert command("score", path).code == 0
     assert server.asked == []
-
-
-def test_secrets_of_the_environment_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "abc123==")
-    monkeypatch.setenv("SOME_TOKEN", "x")
-    assert without_secrets("key abc123== is wrong, x is not") == "key … is wrong, x is not"
 
 
 def test_other_stores_have_the_same_form() -> None:

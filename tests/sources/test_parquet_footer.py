@@ -91,3 +91,42 @@ def test_damaged_footers_are_told_as_such(table: Path) -> None:
         table.write_bytes(cut)
         with pytest.raises(FooterError):
             checked_rows(table)
+
+
+def varint(number: int) -> bytes:
+    """Write a number as Thrift does, with its sign in the last bit."""
+    number = number << 1 if number >= 0 else (-number << 1) - 1
+    found = b""
+    while number > 127:
+        found += bytes([number & 127 | 128])
+        number >>= 7
+    return found + bytes([number])
+
+
+def one_column(rows: bytes, offset: int, size: int = 100) -> bytes:
+    """Return a footer with one column of five values, whose pages are at an offset."""
+    schema = b"\x19\x2c" + b"\x55" + varint(1) + b"\x00" + b"\x35\x00\x00"
+    chunk = b"\x3c\x56" + varint(5) + b"\x26" + varint(size) + b"\x26" + varint(offset) + b"\x00"
+    group = b"\x19\x1c" + chunk + b"\x00\x26" + varint(5) + b"\x00"
+    return b"\x15\x02" + schema + rows + b"\x19\x1c" + group + b"\x00"
+
+
+FIVE = b"\x16" + varint(5)
+DEEP = b"\xfc\xb9\x17" + (b"\x55\x02\x00" * 3000) + b"\x00"
+FORGED = {
+    "nested lists": b"\x19" * 5000,
+    "nested columns": b"\x15\x02\x19" + DEEP + b"\x16\x00\x19\x0c\x00",
+    "rows as text": one_column(b"\x18\x03abc", 4),
+    "rows as digits": one_column(b"\x18\x015", 4),
+    "a place before the file": one_column(FIVE, -5),
+    "a place far behind the file": one_column(FIVE, 2**66),
+    "a size below zero": one_column(FIVE, 50, -10),
+}
+
+
+@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED.keys())
+def test_forged_footers_are_told_with_the_path(tmp_path: Path, forged: bytes) -> None:
+    path = tmp_path / "x.parquet"
+    path.write_bytes(b"PAR1" + forged + len(forged).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(InputError, match=r"x\.parquet: not a readable Parquet file: its "):
+        pennyweight.score(path, metrics="accuracy")

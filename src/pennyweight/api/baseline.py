@@ -23,6 +23,7 @@ from pennyweight.gates.baseline import (
 )
 from pennyweight.gates.records import SIDES, GateRecords, narrowed, one_side, read_records
 from pennyweight.scoring.pipeline import ScoreRequest
+from pennyweight.sources.objects import OBJECT_STORES
 from pennyweight.sources.source import Source
 from pennyweight.stored_runs.source import RunSource
 
@@ -118,6 +119,8 @@ def _source(name: str, store: str | Store | None) -> list[Source]:
     try:
         return unmixed(resolve([name], store))
     except InputError as error:
+        if name.startswith(OBJECT_STORES):
+            raise
         known = names()
         existing = f"There are {', '.join(known)}." if known else "There is none yet."
         hint = f"'pennyweight baseline set {name} RUN' keeps one. {existing}"

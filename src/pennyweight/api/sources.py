@@ -76,13 +76,15 @@ def resolve(
     logs = LogOptions(scorer, filter)
     sources: list[Source] = []
     problems: list[str] = []
+    hints: dict[str, None] = {}
     for item in _items(source):
         try:
             sources += _named(item, store, logs) if isinstance(item, str | Path) else [item]
         except InputError as error:
             problems += error.problems
+            hints |= {error.hint: None} if error.hint else {}
     if problems:
-        raise InputError(problems)
+        raise InputError(problems, hint="\n".join(hints))
     _refuse_choices(sources, logs)
     if sum(isinstance(one, LogSource) for one in sources) > 1:
         sources = [_prefixed(one) for one in sources]

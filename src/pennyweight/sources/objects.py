@@ -1,12 +1,10 @@
 """Tables in object stores, read by Polars: Parquet and JSONL at addresses such as `s3://bucket/table`.
 
-Only what a person names is read: no record, suite or file can name an address. Keys and the address
-of the service come from the environment, and no message shows them.
+Only what a person names is read: no record, suite or file can name an address.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +17,7 @@ import polars as pl
 from pennyweight.errors import InputError
 from pennyweight.sources.chunks import ROWS, Chunk, Rows
 from pennyweight.sources.files import COMPRESSED, MAX_LINE, Format, format_of
+from pennyweight.sources.object_access import HINT, access, without_secrets
 from pennyweight.sources.parsing import Names, Parsed, parse_json_lines
 from pennyweight.sources.partitions import (
     PartitionColumns,
@@ -29,25 +28,30 @@ from pennyweight.sources.partitions import (
 from pennyweight.sources.source import Source
 
 OBJECT_STORES = ("s3://", "gs://", "gcs://", "az://", "abfs://", "abfss://")
-_SECRET = ("KEY", "SECRET", "TOKEN", "PASSWORD", "SAS", "CREDENTIAL")
+_ENDINGS: tuple[tuple[str, Format], ...] = (
+    *((".parquet", "parquet"), (".jsonl", "jsonl"), (".ndjson", "jsonl")),
+)
 _PATH = "\0path"
-_SHORTEST = 4
-"""Shorter values of the environment are no secrets, and would hide parts of words."""
 
 
 def object_sources(address: str) -> list[Source]:
     """Return the objects at an address, which may be a folder or a pattern."""
     address = address.replace("gcs://", "gs://", 1)
+    store, _, path = address.partition("://")
+    if not path.strip("/") or path.startswith("/"):
+        raise InputError([f"{address}: no bucket is named; write {store}://BUCKET/TABLE."])
     root, single = table_root(address), format_of_object(address)
     if single and not has_magic(address):
         return [_object(address, address, single, root)]
     if single:
-        found = _listed(address, single)
+        found = _listed(address, single, address)
     elif has_magic(address):
         raise InputError([f"{address}: the pattern must end in .parquet, .jsonl or .ndjson."])
     else:
         inside = f"{address.rstrip('/')}/**/*"
-        found = _listed(f"{inside}.parquet", "parquet") or _listed(f"{inside}.jsonl", "jsonl")
+        found = sorted(
+            one for ending, form in _ENDINGS for one in _listed(f"{inside}{ending}", form, address)
+        )
     if not found:
         raise InputError([f"{address}: there are no Parquet or JSONL files."])
     made = [_object(one, address, format_of_object(one) or "jsonl", root) for one in found]
@@ -88,7 +92,9 @@ class ObjectSource(Source):
 
     def _table(self, names: Names) -> Iterator[Chunk]:
         with _readable(self.name):
-            frame = pl.scan_parquet(self.name, glob=False, hive_partitioning=False)
+            frame = pl.scan_parquet(
+                self.name, glob=False, hive_partitioning=False, **access(self.name)
+            )
             present = frame.collect_schema().names()
             columns = present if names.all else [n for n in present if n in names]
             columns = columns or present[:1]  # so that the records are counted
@@ -104,7 +110,7 @@ class ObjectSource(Source):
     def _lines(self) -> Iterator[Chunk]:
         with _readable(self.name):
             first = 1
-            lines = pl.scan_lines(self.name, name="line", glob=False)
+            lines = pl.scan_lines(self.name, name="line", glob=False, **access(self.name))
             for batch in lines.collect_batches(chunk_size=ROWS, maintain_order=True):
                 if (batch["line"].str.len_bytes().max() or 0) >= MAX_LINE:  # type: ignore[operator]
                     raise InputError([f"{self.name}: a line is longer than {MAX_LINE >> 20} MB."])
@@ -124,19 +130,21 @@ def _object(address: str, origin: str, form: Format, root: PurePath) -> ObjectSo
     return ObjectSource(address, form, origin, partition_columns(address, root))
 
 
-def _listed(pattern: str, form: Format) -> list[str]:
+def _listed(pattern: str, form: Format, named: str) -> list[str]:
     """List the objects that match a pattern and have records.
 
     Polars lists them; of Parquet it reads the footers for that, of JSONL the objects.
     """
-    with _readable(pattern):
+    with _readable(named):
+        given = access(named)
         if form == "parquet":
             frame = pl.scan_parquet(
                 pattern, include_file_paths=_PATH, hive_partitioning=False,
                 schema={}, missing_columns="insert", extra_columns="ignore",
+                **given,
             )  # fmt: skip
         else:
-            frame = pl.scan_lines(pattern, include_file_paths=_PATH)
+            frame = pl.scan_lines(pattern, include_file_paths=_PATH, **given)
         paths = frame.select(pl.col(_PATH).unique()).collect()[_PATH].drop_nulls()
     known = (one for one in paths if not _is_set_aside(one, pattern))
     return sorted(known)
@@ -156,17 +164,10 @@ def _readable(address: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise InputError([f"{address}: no such object, or no such bucket."]) from error
+    except TimeoutError as error:
+        raise InputError([f"{address}: the store does not answer."], hint=HINT) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = without_secrets(str(error).partition("\n")[0].partition(" (path: ")[0])
         raise InputError(
-            [f"{address}: cannot be read: {reason.rstrip('.')}."],
-            hint="Keys, region and address come from the environment: docs/tables.md lists them.",
+            [f"{address}: cannot be read: {reason.rstrip('.')}."], hint=HINT
         ) from error
-
-
-def without_secrets(text: str) -> str:
-    """Replace the values of variables that hold keys."""
-    for name, value in os.environ.items():
-        if len(value) >= _SHORTEST and any(word in name.upper() for word in _SECRET):
-            text = text.replace(value, "…")
-    return text

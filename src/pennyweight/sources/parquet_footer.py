@@ -13,6 +13,8 @@ from typing import IO, Any
 MAGIC = b"PAR1"
 _TRAILER = 8
 _DEEPEST = 32
+_DEEPEST_COLUMN = 100
+"""How deep columns are nested at most: a list of lists has four levels."""
 _PAGE_HEADER = 1 << 16
 """The most bytes of a page's header that are read at first; statistics can make it long."""
 _MOST_HEADER = 16 << 20
@@ -34,10 +36,10 @@ class FooterError(ValueError):
 def checked_rows(path: Path) -> int:
     """Return how many records a Parquet file has; raise FooterError if its parts disagree."""
     with path.open("rb") as file:
-        footer = _footer(file)
         try:
+            footer = _footer(file)
             groups = [(group[3], group[1]) for group in footer.get(4, ())]
-            rows = int(footer[3])
+            rows: int = footer[3] + 0  # text is no number
             flat = _flat_columns(footer[2])
             if (
                 rows != sum(size for size, _ in groups)
@@ -67,7 +69,9 @@ def _flat_columns(schema: list[Struct]) -> list[bool]:
     """Return which of the stored columns have exactly one value a record."""
     found: list[bool] = []
 
-    def visit(place: int, *, flat: bool) -> int:
+    def visit(place: int, depth: int, *, flat: bool) -> int:
+        if depth > _DEEPEST_COLUMN:
+            raise FooterError("its columns are nested too deeply")
         element = schema[place]
         flat = flat and element.get(3) != 2  # not repeated
         children = element.get(5, 0)
@@ -75,13 +79,13 @@ def _flat_columns(schema: list[Struct]) -> list[bool]:
             found.append(flat)
         place += 1
         for _ in range(children):
-            place = visit(place, flat=flat)
+            place = visit(place, depth + 1, flat=flat)
         return place
 
     root = schema[0].get(5, 0)
     place = 1
     for _ in range(root):
-        place = visit(place, flat=True)
+        place = visit(place, 1, flat=True)
     if place != len(schema):
         raise FooterError("its footer is damaged")
     return found
@@ -107,6 +111,8 @@ def _held(file: IO[bytes], chunk: Struct) -> int:
     """Count the values in the pages of a column."""
     start = min(chunk[9], chunk.get(11) or chunk[9])
     place, end, held = start, start + chunk[7], 0
+    if not 0 <= start <= end <= file.seek(0, io.SEEK_END):
+        raise FooterError("its footer names a place outside the file")
     while place < end:
         header, size = _page(file, place)
         if header[1] in {_DATA, _DATA_V2}:
@@ -138,10 +144,13 @@ class _Thrift:
     def __init__(self, data: bytes) -> None:
         self.data, self.at, self.depth = data, 0, 0
 
-    def struct(self) -> Struct:
+    def deeper(self) -> None:
         self.depth += 1
         if self.depth > _DEEPEST:
             raise FooterError("its footer is nested too deeply")
+
+    def struct(self) -> Struct:
+        self.deeper()
         fields: Struct = {}
         number = 0
         while True:
@@ -175,7 +184,10 @@ class _Thrift:
             size = self.varint()
         if size > len(self.data) - self.at:
             raise FooterError("its footer is damaged")
-        return [self.value(head & 15) for _ in range(size)]
+        self.deeper()
+        values = [self.value(head & 15) for _ in range(size)]
+        self.depth -= 1
+        return values
 
     def integer(self) -> int:
         number = self.varint()
