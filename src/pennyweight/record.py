@@ -122,7 +122,7 @@ _DECLARED: tuple[Column, ...] = (
     _text("messages", "The messages that were sent, as JSON.", **_RUN),
     _text(
         "target",
-        "The correct answer. A column `expected` is it where no behaviours are counted.",
+        "The correct answer. `expected` names it too, if no observed behaviours are given.",
         *("expected_answer", "ground_truth", "gold", "reference", "label"),
         *("expected_output", "ideal", "correct_answer", "expected"),
         **_STORED,

@@ -125,6 +125,17 @@ def test_expected_is_a_count_beside_what_was_observed() -> None:
     assert scores["accuracy"].value is None
 
 
+def test_expected_with_two_meanings_is_refused(tmp_path: Path) -> None:
+    answers = [{"id": f"a{i}", "expected": "4", "answer": "4"} for i in range(3)]
+    counts = [{"id": f"b{i}", "expected": 3, "observed": 2} for i in range(3)]
+    for name, rows in (("a.jsonl", answers), ("b.jsonl", counts)):
+        (tmp_path / name).write_bytes(jsonl(rows))
+    assert "'expected' is the target in some records" in refused("score", tmp_path)
+    for mapped, metric in (("target", "accuracy"), ("expected", "behavior_coverage")):
+        scores = score(tmp_path, map={mapped: "expected"})
+        assert scores[metric].value is not None
+
+
 def test_attempts_may_be_counted_from_0() -> None:
     def scored(first: int) -> Any:
         rows = [

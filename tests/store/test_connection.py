@@ -10,6 +10,8 @@ from socket import socket
 
 import pytest
 from click.testing import CliRunner
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from cli.command import pennyweight
 from pennyweight.cli.group import cli
@@ -265,3 +267,22 @@ def test_a_file_that_is_no_database_holds_nothing_that_is_safe(tmp_path):
     said = message("runs", "--store", str(path), code=StoreError.exit_code)
     assert "file is not a database. Name another file with --store" in said
     assert "safe" not in said
+
+
+def test_a_transaction_of_a_stopped_process_ends(postgresql, monkeypatch):
+    """Others get the lock that it holds, and what it does next can be tried again."""
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT", 3.0)
+    address = postgresql.database()
+    with closing(Store(address)) as stopped, closing(Store(address)) as other:
+        connection.limit_idle(stopped.engine)
+        lock = text("LOCK TABLE pennyweight_run IN ACCESS EXCLUSIVE MODE")
+        with stopped.engine.connect() as holding:
+            holding.execute(lock)
+            with other.engine.begin() as waiting:
+                waiting.execute(lock)
+            with pytest.raises(DBAPIError) as gone:
+                holding.execute(text("SELECT 1"))
+        assert gone.value.connection_invalidated or (
+            gone.value.orig.sqlstate in connection.TRANSIENT_STATES
+        )
+        assert stopped.runs() == []

@@ -128,6 +128,13 @@ class RecordConverter:
         """Raise UsageError if the sources lack a mapped column, or have no column that is known."""
         if seen:
             self.mapping.check(self.columns, seen)
+        meanings = {key[0] for key in self._known if "expected" in dict(key[1:])}
+        if len(meanings) > 1 and not self.mapping.mapped & {"target", "expected"}:
+            raise UsageError(
+                "'expected' is the target in some records, and in others, which have observed "
+                "behaviours, a count. Name what it is: --map target=expected or "
+                "--map expected=expected."
+            )
 
     def __call__(self, parsed: Parsed) -> Converted:
         """Convert and check records; leave out invalid ones and list their problems."""

@@ -36,7 +36,7 @@ CONNECT_TIMEOUT = 10
 """Seconds to wait for a server to accept a connection."""
 IDLE = 0.1
 """Seconds after which a connection is tried before it is used: the server may have restarted."""
-TRANSIENT_STATES = {"40001", "40P01", "53300", "57P01", "57P02", "57P03"}
+TRANSIENT_STATES = {"25P03", "40001", "40P01", "53300", "57P01", "57P02", "57P03"}
 """The SQLSTATEs of PostgreSQL that a retry can solve: deadlocks, restarts, too many clients."""
 
 
@@ -109,6 +109,21 @@ def _limit_lock_wait(connection: Any, _record: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"SET lock_timeout = {BUSY_TIMEOUT * 1000:.0f}")
     connection.commit()
+
+
+def limit_idle(engine: Engine) -> None:
+    """Have PostgreSQL end a transaction that a stopped process leaves open: others wait for it."""
+    if engine.dialect.name != "sqlite" and not event.contains(engine, "checkout", _limit_idle):
+        event.listen(engine, "checkout", _limit_idle)
+
+
+def _limit_idle(connection: Any, record: Any, _proxy: Any) -> None:
+    if not record.info.get("idle_limited"):
+        with connection.cursor() as cursor:
+            milliseconds = f"{BUSY_TIMEOUT * 1000 / 3:.0f}"
+            cursor.execute(f"SET idle_in_transaction_session_timeout = {milliseconds}")
+        connection.commit()
+        record.info["idle_limited"] = True
 
 
 def _note_use(_connection: Any, record: Any) -> None:

@@ -15,11 +15,11 @@ NODE = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "object_store_memory": 80
 @pytest.fixture(scope="package")
 def clusters():
     """The clusters that were started; they are ended after the last test that may need one."""
-    pytest.importorskip("ray")
     made = []
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         for name, value in QUIET.items():
             patch.setenv(name, value)
+        pytest.importorskip("ray")  # it reads them once
         warnings.simplefilter("ignore")
         yield made
         for one in made:

@@ -16,7 +16,7 @@ from pennyweight.engine.limiter import ClosedError
 from pennyweight.engine.resume import HEARTBEAT
 from pennyweight.engine.sharing.grants import Grants
 from pennyweight.errors import StoreError, UsageError
-from pennyweight.store.connection import guarded
+from pennyweight.store.connection import guarded, limit_idle
 from pennyweight.store.lanes.turns import take_turns
 from pennyweight.store.shared_runs import Claim, LostLeaseError, claim, join, leave, renew
 from pennyweight.store.shared_runs import shared_run as find_shared
@@ -44,6 +44,7 @@ class Worker:
         """Called with each heartbeat, in its thread."""
         self._lost, self._tell = False, lost
         self._ended = threading.Event()
+        limit_idle(store.engine)
         try:
             self.id = join(store, run_id)
         except LostLeaseError:

@@ -87,7 +87,7 @@ class LargeScores:
             joined = values.join(self._by, on=list(self.by), how="left", nulls_equal=True,
                                  maintain_order="left")  # fmt: skip
             found.append(joined[GROUP])
-        return pl.concat(found, rechunk=True)
+        return pl.concat(found).rechunk()
 
     @cached_property
     def _masks(self) -> list[pl.Series]:
@@ -115,22 +115,32 @@ class LargeScores:
 
     @cached_property
     def _tasks(self) -> list[int]:
-        return self._grouped(self._base).tasks
+        return self._distinct(self._base)
 
     @cached_property
-    def _clustered(self) -> bool:
-        return sum(self._tasks) < self._base.height
+    def _all_tasks(self) -> list[int]:
+        """How many tasks each group has, errors included."""
+        none = self._base.height == self._everything.height
+        return self._tasks if none else self._distinct(self._everything)
 
-    def _grouped(self, rows: pl.DataFrame) -> Grouped:
+    def _distinct(self, rows: pl.DataFrame) -> list[int]:
+        """Count the tasks of each group; of few groups one by one, which takes less memory."""
+        size = len(self.groups)
+        if size > FEW_GROUPS:
+            return Grouped(rows, size, {}, 0.0, 0).tasks
+        return [rows[CLUSTER].filter(rows[GROUP] == g).n_unique() for g in range(size)]
+
+    def _grouped(self, rows: pl.DataFrame, *, over_all: bool = False) -> Grouped:
         request = self.work.request
         sizes = len(self.groups), self.work.options, request.confidence, request.seed
-        return Grouped(rows, *sizes)
+        tasks = self._all_tasks if over_all else self._tasks
+        return Grouped(rows, *sizes).known(tasks, clustered=sum(tasks) < rows.height)
 
     def _scored(self, columns: Sequence[str]) -> Grouped:
         """Return columns of the records that count, in groups."""
         masks = () if self._base.height == sum(map(len, self._masks)) else self._masks
         rows = self._base.hstack(self.spill.frame(columns, masks))
-        return self._grouped(rows).known(self._tasks, clustered=self._clustered)
+        return self._grouped(rows)
 
     def _estimates(self) -> Iterator[tuple[str, list[Estimate]]]:
         """Estimate metrics one by one; those that read the same columns in a row."""
@@ -164,9 +174,7 @@ class LargeScores:
         """Estimate a metric of one value per record, with only these values in memory."""
         values, missing = self._values(by_value, columns, over_all=over_all)
         base = self._everything if over_all else self._base
-        grouped = self._grouped(base.hstack([values]))
-        if not over_all:
-            grouped.known(self._tasks, clustered=self._clustered)
+        grouped = self._grouped(base.hstack([values]), over_all=over_all)
         metric = by_value.metric
         reduced = self._estimate(grouped, by_value.reduced())
         sizes = self._records if over_all else self._counted
@@ -192,7 +200,7 @@ class LargeScores:
             values.append(found[by_value.metric.name])
             lacking.append(found["\0missing"])
         gone = pl.concat(lacking, rechunk=True)
-        return pl.concat(values, rechunk=True), self._missing(gone, over_all=over_all)
+        return pl.concat(values).rechunk(), self._missing(gone, over_all=over_all)
 
     def _missing(self, gone: pl.Series, *, over_all: bool) -> list[int]:
         numbers = (self._everything if over_all else self._base)[GROUP]
@@ -202,7 +210,7 @@ class LargeScores:
         if not over_all:
             return self._scored(columns)
         rows = self._everything.hstack(self.spill.frame(columns))
-        return self._grouped(rows)
+        return self._grouped(rows, over_all=True)
 
     def _columns(self, metric: Metric) -> list[str]:
         """Return the columns that a metric reads."""

@@ -137,7 +137,9 @@ class Spill:
         for number in range(len(self.parts)):
             series = self.read([name], number)[name]
             found.append(series.filter(only[number]) if only else series)
-        return pl.concat(found, rechunk=True)
+        return pl.concat(
+            found
+        ).rechunk()  # one chunk, so that sums are made in the order of records
 
     def frame(self, columns: Sequence[str], only: Sequence[pl.Series] = ()) -> pl.DataFrame:
         """Return columns of all records; one after the other, so that few are held twice."""
