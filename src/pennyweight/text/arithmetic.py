@@ -7,14 +7,12 @@ out, whether it would hold or not. The words that decide are in `arithmetic_toke
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeVar
 
 from pennyweight.text.arithmetic_tokens import (
     AFTER,
     ARTICLES,
     BEFORE,
-    DIMENSIONS,
     GO_ON,
     STARTS,
     TOTALS,
@@ -25,7 +23,9 @@ from pennyweight.text.arithmetic_tokens import (
     number_of,
     tokens_of,
 )
-from pennyweight.text.rational import Ratio, power, root, written
+from pennyweight.text.arithmetic_values import Value, product
+from pennyweight.text.rational import power, root, written
+from pennyweight.text.units import DIMENSIONS, NONE, PER, Units, mixed
 
 LONGEST_NUMBER = 30
 DEEPEST = 16
@@ -37,25 +37,6 @@ T = TypeVar("T")
 
 class Unreadable(Exception):  # noqa: N818 - nobody made a mistake
     """What begins here cannot be read with certainty; `args[0]` is the token to go on from."""
-
-
-@dataclass(slots=True)
-class Value:
-    """An expression that was read, or a part of one."""
-
-    ratio: Ratio
-    scale: int | None = None
-    """Ten to the power of its decimal places, if it is one number as it is written."""
-    percent: bool = False
-    unit: tuple[str, str] | None = None
-    """The dimension and the unit, if it has one that can be converted."""
-    first: Ratio | None = None
-    """The first operand of a calculation."""
-    fractions: tuple[object, ...] = ()
-    """The texts of the numbers with decimal places in a calculation."""
-    span: tuple[int, int] = (0, 0)
-    rounded: bool = False
-    """Whether it has a root that is no fraction, so that its last digits are not exact."""
 
 
 def canonical(text: str) -> str | None:
@@ -166,11 +147,12 @@ class Reader:
             sign = -1 if self.kinds[self.at] == "minus" else 1
             self.at += 1
             other = self._product()
-            if value.percent != other.percent or _mixed(value, other):
+            if value.percent != other.percent or mixed(value.units, other.units):
                 raise Unreadable(self.at)
             (a, b), (c, d) = value.ratio, other.ratio
             value.ratio = a * d + sign * c * b, b * d
-            value.unit, value.scale = value.unit or other.unit, None
+            value.units, value.scale = value.units | other.units, None
+            value.rates |= other.rates
         return value
 
     def _product(self) -> Value:
@@ -191,11 +173,11 @@ class Reader:
             other = self._factor()
             (a, b), (c, d) = value.ratio, other.ratio
             if kind == "over":
-                if c == 0 or _mixed(value, other):
+                if c == 0 or mixed(value.units, other.units):
                     raise Unreadable(self.at)
                 c, d = (d, c) if c > 0 else (-d, -c)
             self.operators += 1
-            value = Value((a * c, b * d))
+            value = self._known(product((a * c, b * d), value, other))
         value.first = first
         return value
 
@@ -240,19 +222,27 @@ class Reader:
             if bottom.ratio[0] == 0:
                 raise Unreadable(self.at)
             sign = 1 if bottom.ratio[0] > 0 else -1
-            value = Value(
-                (sign * top.ratio[0] * bottom.ratio[1], sign * top.ratio[1] * bottom.ratio[0])
-            )
+            (a, b), (c, d) = top.ratio, bottom.ratio
+            value = self._known(product((sign * a * d, sign * b * c), top, bottom))
             self.operators += 1
             self._units(value)
         elif kind == "root" and self.kinds[self.at] in {"number", "open"}:
-            found, exact = self._known(root(self._atom().ratio))
-            value, self.rounded = Value(found), self.rounded or not exact
-            self.operators += 1
+            value = self._root()
         else:
             raise Unreadable(self.at)
         self.depth -= 1
         return value
+
+    def _root(self) -> Value:
+        degree = (2, 1)
+        if self.tokens[self.at].text == "[":  # \sqrt[3]{27}
+            degree = self._atom().ratio
+            if self.kinds[self.at] != "open":
+                raise Unreadable(self.at)
+        found, exact = self._known(root(self._atom().ratio, degree))
+        self.rounded = self.rounded or not exact
+        self.operators += 1
+        return Value(found)
 
     def _known(self, found: T | None) -> T:
         if found is None:
@@ -297,7 +287,7 @@ class Reader:
             self.fractions.append(text)
         self.at += 1
         if self.tokens[self.at - 2].kind == "money" and self.at > 1:
-            value.unit = DIMENSIONS["dollar"]
+            value.units = DIMENSIONS["dollar"]
         self._fraction_after(value, whole=whole)
         if self.kinds[self.at] == "percent":
             self.at += 1
@@ -322,9 +312,11 @@ class Reader:
     def _units(self, value: Value) -> None:
         """Pass over the words after a number that say of what it is."""
         if self.kinds[self.at] == "money":
-            value.unit = DIMENSIONS["cent"] if self.tokens[self.at].text == "¢" else value.unit
+            value.units = DIMENSIONS["cent"] if self.tokens[self.at].text == "¢" else value.units
             self.at += 1
-        at, last = self.at, self.at + 2 * self._is_rate()
+        at, last = self.at, self.at
+        if self._is_rate():
+            value.rates, last = self._unit(at + 1), at + 2
         while self.kinds[last] in {"word", "unit"} and last - at < 4 and not self._is_cross(last):
             word, spaced = self.tokens[last].text, not self.tokens[last].attached
             variable = is_variable(word) and not (spaced and word in UNIT_LETTERS)
@@ -334,13 +326,23 @@ class Reader:
                 return  # (8 - 2) / 2 and b = 5
             if word.lower() == "of":
                 break
-            value.unit = value.unit or DIMENSIONS.get(word.lower())
+            if last > at and self.tokens[last - 1].text.lower() in PER:
+                value.rates = self._unit(last)
+            else:
+                value.units = value.units or self._unit(last)
             last += 1
             if self.kinds[last] == "over" and self.kinds[last + 1] in {"word", "unit"}:
+                value.rates = self._unit(last + 1)
                 last += 2  # miles/hour
                 break
         if self.kinds[last] in GO_ON or self._is_cross(last):
             self.at = last
+
+    def _unit(self, at: int) -> Units:
+        word = self.tokens[at].text
+        if self.kinds[at] == "unit":  # \text{ hours}
+            word = word[word.index("{") + 1 : -1].strip()
+        return DIMENSIONS.get(word.lower(), NONE)
 
     def _is_rate(self) -> bool:
         """Whether a unit follows without a number, as in $12.50/hour."""
@@ -382,8 +384,3 @@ class Reader:
             return False
         self.at = at
         return True
-
-
-def _mixed(a: Value, b: Value) -> bool:
-    """Whether two values have different units of one dimension."""
-    return a.unit is not None and b.unit is not None and a.unit[0] == b.unit[0] and a.unit != b.unit

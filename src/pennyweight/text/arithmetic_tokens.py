@@ -11,9 +11,10 @@ _TOKENS = re.compile(
       (?P<skip>[ \t\n\u00a0\u202f]+|<<[^<>\n]*>>|(?<!\d)\*\*|\*\*(?![ \t]*[\d(])
         |\\[,;!:() \[\]]|\$\$|[`&_]|\\left|\\right|\\displaystyle|\\boxed)
     | (?P<unit>\\(?:text|mathrm|textbf)\{[^{}\n]*\})
+    | (?P<clock>\d++:\d++)
     | (?P<number>(?!0[xX][\da-fA-F])(?:\d{1,3}(?:\\?,\d{3})++(?![\d,])|\d++(?!,\d))
         (?:\.\d++(?!\.\.|…|\\l?dots))?+(?![,.]?\d|\{,\})|(?<![\d.])\.\d++)
-    | (?P<badnumber>\d[\d,.]*(?:\{,\}[\d,.]+)*)
+    | (?P<badnumber>\d[\d,.]*(?:\{,\}[\d,.]+)*|[∛∜])
     | (?P<equals>=(?!=)|equals\b|(?:is|are)[ ]equal[ ]to\b)
     | (?P<about>≈|\\approx(?![a-z]))
     | (?P<money>\\?[$€£¥₹¢])
@@ -48,7 +49,10 @@ AFTER = frozenset(
         "r",
         "remainder",
         "rem",
-        "mod",
+        "am",
+        "pm",
+        "o'clock",
+        "o’clock",
         "squared",
         "cubed",
         "dozen",
@@ -60,20 +64,6 @@ AFTER = frozenset(
     }
 )
 """A number before one of these words is not its value."""
-
-DIMENSIONS = {
-    word: (dimension, unit)
-    for dimension, units in {
-        "time": "second minute hour day week month year decade",
-        "length": "inch/inches foot/feet yard mile mm cm meter metre km kilometer kilometre ft",
-        "mass": "gram kg kilogram ounce pound lb lbs oz ton",
-        "volume": "cup pint quart gallon liter litre ml tablespoon teaspoon",
-        "money": "cent dollar penny/pennies nickel dime",
-    }.items()
-    for names in units.split()
-    for unit in [names.partition("/")[0]]
-    for word in [unit, unit + "s", names.partition("/")[2] or unit]
-}
 
 UNIT_LETTERS = frozenset("mghslLVWNJ")
 """Letters that are units after a space, as in 20 m."""

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from pennyweight.text.arithmetic import LONGEST_LINE, Reader, Value
+from pennyweight.text.arithmetic import LONGEST_LINE, Reader
 from pennyweight.text.arithmetic_tokens import NumberOf, Token, tokens_of
+from pennyweight.text.arithmetic_values import Value
 from pennyweight.text.equation_plans import Equation, Plans
 from pennyweight.text.rational import Ratio, same
+from pennyweight.text.units import mixed
 
 ABOUT = "≈"
 SIGNS = r"=|≈|\\approx|equals|equal to"
@@ -18,6 +20,9 @@ _SIGN = re.compile(SIGNS)
 _BARE = frozenset({"number", "money", "percent", "minus", "end"})
 _CONTINUED = re.compile(r"\n[ \t]*&?[ \t]*(?:[=≈]|\\approx)")
 _BULLET = re.compile(r"[ \t]*(?:[-*•–]|\d+[.)]|\(\d+\))[ \t]+")
+
+_OTHER = re.compile(r"(?i)[,;]? ?\\?\b[pb]?mod(?:ulo)?\b|(?:\bin |\()(?:base \d|binary|octal)")
+"""Arithmetic of another kind: nothing from here to the end of the line is read."""
 
 
 def equations(text: str) -> list[Equation]:
@@ -63,7 +68,9 @@ def of_line(line: str, number: NumberOf) -> Iterator[Equation]:
     bullet = _BULLET.match(line)
     sides: list[list[Token]] = [[]]
     links = ""
-    for token in tokens_of(line, bullet.end() if bullet else 0, len(line)):
+    other = _OTHER.search(line)
+    end = other.start() if other else len(line)
+    for token in tokens_of(line, bullet.end() if bullet else 0, end):
         if token.kind in {"equals", "about"}:
             sides.append([])
             links += ABOUT if token.kind == "about" else "="
@@ -72,6 +79,8 @@ def of_line(line: str, number: NumberOf) -> Iterator[Equation]:
             sides, links = [[]], ""
         else:
             sides[-1].append(token)
+    if other:  # what it is about is not read
+        sides, links = sides[:-1], links[:-1]
     yield from _compared(sides, links, number)
 
 
@@ -94,7 +103,7 @@ def _compared(sides: Sequence[list[Token]], links: str, number: NumberOf) -> Ite
             calculated = first if first.first else second
             step = second.first and same(first.ratio, second.first)
             holds: bool | None = bool(step) or _near(first, second)
-        elif calculated and alone:  # 3 + 4 = 7 = 8
+        elif calculated and alone and first.units == second.units:  # 3 + 4 = 7 = 8
             holds = _near(first, second) or _near(calculated, second)
             holds = None if first.percent != second.percent and not holds else holds
         else:
@@ -109,7 +118,7 @@ def _compared(sides: Sequence[list[Token]], links: str, number: NumberOf) -> Ite
 
 def _comparable(left: Value, right: Value, tokens: int) -> bool:
     """Whether an equation states that two values are equal, and a side is a calculation."""
-    if left.unit and right.unit and left.unit[0] == right.unit[0] and left.unit != right.unit:
+    if mixed(left.units, right.units):
         return False
     if left.rounded or right.rounded:
         return left.scale is not None or right.scale is not None

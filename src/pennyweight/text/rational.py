@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from math import gcd, isqrt
+from operator import index
 
 Ratio = tuple[int, int]
 """A rational number: numerator and denominator, which is positive."""
 
-LARGEST_POWER = 64
+LARGEST_POWER, LARGEST_ROOT = 64, 9
 _DIGITS = 10**30
 
 
@@ -44,18 +45,29 @@ def power(base: Ratio, exponent: Ratio) -> Ratio | None:
     return top ** abs(times), bottom ** abs(times)
 
 
-def root(value: Ratio) -> tuple[Ratio, bool] | None:
-    """Return a square root and whether it is exact, else to 30 digits; None if there is none.
+def root(value: Ratio, degree: Ratio = (2, 1)) -> tuple[Ratio, bool] | None:
+    """Return a root and whether it is exact, else to 30 digits; None if there is none.
 
-    >>> root((9, 4)), root((-1, 1))
-    (((3, 2), True), None)
-    >>> root((2, 1))[0][0] // 10**27, root((2, 1))[1]
-    (1414, False)
+    >>> root((9, 4)), root((27, 8), (3, 1)), root((-1, 1))
+    (((3, 2), True), ((3, 2), True), None)
+    >>> root((2, 1))[0][0] // 10**27, root((2, 1))[1], root((2, 1), (3, 1))[0][0] // 10**27
+    (1414, False, 1259)
     """
-    if value[0] < 0:
+    times = index(degree[0])
+    if value[0] < 0 or degree[1] != 1 or not 2 <= times <= LARGEST_ROOT:
         return None
     common = gcd(*value)
-    top, bottom = (isqrt(part // common) for part in value)
-    if same((top * top, bottom * bottom), value):
+    top, bottom = (_whole_root(part // common, times) for part in value)
+    if same((top**times, bottom**times), value):
         return (top, bottom), True
-    return (isqrt(value[0] * _DIGITS**2 // value[1]), _DIGITS), False
+    return (_whole_root(value[0] * _DIGITS**times // value[1], times), _DIGITS), False
+
+
+def _whole_root(value: int, times: int) -> int:
+    """Return the largest whole number whose power is at most the value."""
+    if times == 2 or value == 0:
+        return isqrt(value)
+    found = 1 << -(-value.bit_length() // times)  # above the root, from where the steps go down
+    while (smaller := ((times - 1) * found + value // found ** (times - 1)) // times) < found:
+        found = smaller
+    return found
