@@ -26,6 +26,7 @@ class Continuing(BaseHTTPRequestHandler):
     bodies: list[dict] = []  # noqa: RUF012 - the requests of one test
     fail = False
     pause = 0.0
+    replies: dict[str, str] = {}  # noqa: RUF012 - by the last line of the beginning
 
     def do_POST(self) -> None:
         time.sleep(self.pause)
@@ -35,6 +36,7 @@ class Continuing(BaseHTTPRequestHandler):
         text = "First we add the two.\nThey make\n12 + 30 = 42\n\nFINAL_ANSWER: 42"
         if start["role"] == "assistant":
             text = " **42**.\nThat is it." if "= 42" in start["content"] else " 0"
+            text = self.replies.get(start["content"].rpartition("\n")[2], text)
         message = {"role": "assistant", "content": text}
         usage = {"prompt_tokens": 10, "completion_tokens": 5}
         found = {"choices": [{"finish_reason": "stop", "message": message}], "usage": usage}
@@ -188,3 +190,27 @@ def test_a_probe_is_decided_by_a_policy_and_listed_in_the_order_of_its_cuts(addr
     cuts = [f"probe@{p}%" for p in (0, 25, 50, 75, 100)]
     for shown in (("score", made.id, "--by", "tier"), ("compare", made.id)):
         assert re.findall(r"(?m)^(probe@\d+%) +2 ", command(*shown).out) == cuts
+
+
+@pytest.mark.parametrize(
+    ("rule", "prefix", "reply"),
+    [
+        ("last_number", "FINAL_ANSWER:", " 12 + 30 = 42"),
+        ("last_line", "FINAL_ANSWER:", " so it is\n42"),
+        ({"last_regex": "[0-9]+"}, "FINAL_ANSWER:", " 12 and 30 make 42"),
+        ({"regex": "FINAL_ANSWER: (.*)"}, "FINAL_ANSWER:", " 42\nI added 12 and 30."),
+        ("boxed", "FINAL_ANSWER: \\boxed{", "42}$"),
+        ({"json": "$.sum"}, "```json", '{"sum": 42}\n```'),
+    ],
+)
+def test_answers_of_a_probe_are_found_by_the_rule_of_the_run(
+    address: str, rule: object, prefix: str, reply: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Continuing, "replies", {prefix: reply, "": reply})
+    settings = {"temperature": 0, "max_tokens": 700}
+    first = pennyweight.run(suite(address, answer=rule, settings=settings), progress=False)
+    Continuing.bodies.clear()
+    made = pennyweight.run(first.id, probe="truncation", progress=False)
+    assert {body["max_tokens"] for body in Continuing.bodies} == {700}
+    assert all(prefix in body["messages"][-1]["content"] for body in Continuing.bodies)
+    assert pennyweight.score(made.id)["accuracy"].value == 1

@@ -21,10 +21,10 @@ from pennyweight.models.providers import PROVIDERS
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.suite.plan import Attempt, settings
 from pennyweight.suite.values import LoadedSuite, Subject
-from pennyweight.text.extraction import MARKER
+from pennyweight.text.extraction import MARKER, AnswerRule
+from pennyweight.text.extraction import answer as find_answer
 from pennyweight.text.extraction import cot as find_cot
 
-ANSWER_TOKENS = 48
 _CONTINUE = {"continue_final_message": True, "add_generation_prompt": False}
 _FORMATS: Mapping[str, Mapping[str, Any]] = {
     **{n: {} for n in ("local", "llamacpp", "ollama", "lmstudio", "openrouter", "anthropic")},
@@ -33,7 +33,7 @@ _FORMATS: Mapping[str, Mapping[str, Any]] = {
 }
 """The providers that continue an assistant's message, with the fields that ask for it."""
 _NOT_SENT = frozenset(
-    {"thinking", "reasoning_effort", "tools", "schema", "response_format", "stop", "max_tokens"}
+    {"thinking", "reasoning_effort", "tools", "schema", "response_format", "stop"}
 )
 """Settings that would keep a model from answering at once."""
 _COLUMNS = frozenset(
@@ -79,7 +79,7 @@ def probe_suite(run: StoredRun, suite: LoadedSuite, store: Store) -> dict[str, A
             "nothing stands before their final answers."
         )
     given = safe_load(run.text) or {}
-    marker = suite.answer.value if suite.answer.kind == "marker" else MARKER
+    prefix, rule = _forced(suite.answer, [task["target"] for task in tasks if "target" in task])
     options = settings(suite, Attempt(suite.tasks[0], subject, tier, 1))
     options = {name: value for name, value in options.items() if name not in _NOT_SENT}
     extra = {**(options.get("extra") or {}), **continued}
@@ -94,17 +94,37 @@ def probe_suite(run: StoredRun, suite: LoadedSuite, store: Store) -> dict[str, A
             f"probe@{point}%": {
                 "messages": [
                     {"role": "user", "content": "{{ input }}"},
-                    {"role": "assistant", "content": _START.replace("POINT", str(point)) + marker},
+                    {"role": "assistant", "content": _START.replace("POINT", str(point)) + prefix},
                 ]
             }
             for point in POINTS
         },
-        "answer": {"regex": rf"(?s)\A(?:.*{re.escape(marker)})?\s*[*`]*([^\n]*?)[*`.\s]*(?:\n|\z)"},
-        "settings": {**options, "max_tokens": ANSWER_TOKENS, **({"extra": extra} if extra else {})},
+        "answer": {rule.kind: rule.value} if rule.value else rule.kind,
+        "settings": {**options, **({"extra": extra} if extra else {})},
         "prices": {n: p for n, p in (given.get("prices") or {}).items() if n in model.values()},
-        **{name: given[name] for name in ("match", "limits") if name in given},
+        **{name: given[name] for name in ("match", "limits", "confidence") if name in given},
         **({} if suite.seed is None else {"seed": suite.seed}),
     }
+
+
+def _forced(own: AnswerRule, targets: list[Any]) -> tuple[str, AnswerRule]:
+    """Return the text that asks for the answer, and the rule that finds it in what follows.
+
+    It is the run's own rule, except where that looks for what the text already has.
+    """
+    if own.kind == "json":
+        return "```json\n", own
+    if own.kind == "boxed":
+        inside = r"(?s)\A(?:.*\\boxed\{)?([^\n]*)\}"
+        return f"{MARKER} \\boxed{{", AnswerRule("regex", inside)
+    if own.kind != "marker":
+        bare = pl.Series([str(target) for target in targets], dtype=pl.String)
+        alone = pl.select(find_answer(pl.lit(bare), own)).to_series().count() > 0
+        if alone or own.kind not in {"regex", "last_regex"}:
+            return MARKER, own
+    marker = own.value if own.kind == "marker" else MARKER
+    line = rf"(?s)\A(?:.*{re.escape(marker)})?\s*[*`]*([^\n]*?)[*`.\s]*(?:\n|\z)"
+    return marker, AnswerRule("regex", line)
 
 
 def _continued(subject: Subject) -> Mapping[str, Any]:
