@@ -14,6 +14,7 @@ from pennyweight.record import COLUMNS
 
 __all__ = [
     "FAMILIES",
+    "FURTHER_NEEDS",
     "MEASURES",
     "METRICS",
     "chosen",
@@ -41,6 +42,17 @@ FAMILIES = {
     "attempts": "Attempts",
 }
 """The families in display order, with their titles."""
+
+FURTHER_NEEDS = {
+    "sce_normalized": "two different answers",
+    "truncation_aoc": "all tiers of a probe in one group, from run --probe truncation",
+    "overthinking_tokens": "two correct attempts at a task, such as in two tiers",
+    "usr_math": "an equation that can be read",
+    "citation_precision": "citations such as [1]",
+    "citation_recall": "citations such as [1]",
+    "usr_rag_scored": "a scorer named usr_rag",
+}
+"""What a metric needs in addition to its columns."""
 
 _SOURCES = {
     "correct": "answer and target",

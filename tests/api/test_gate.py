@@ -86,7 +86,7 @@ def test_a_gate_that_compares_tiers_is_decided_on_all_of_them():
     both = [*probed("m", 8), *probed("n", 0)]
     each = pennyweight.gate(both, AREA, each=("subject", "tier"))
     assert [(s.name, s.verdict.verdict) for s in each.sides] == [("m", "pass"), ("n", "fail")]
-    with pytest.raises(UsageError, match="several subjects"):
+    with pytest.raises(UsageError, match=r"several subjects .* --each subject"):
         pennyweight.gate(both, AREA)
 
 
@@ -95,8 +95,16 @@ def test_a_gate_that_compares_tiers_says_so_where_there_is_one():
     assert one.verdict == "fail"
     assert "compares the tiers of a subject" in one.why
     mixed = {"gates": [*AREA["gates"], {"metric": "accuracy", "threshold": ">= 5%"}]}
-    with pytest.raises(UsageError, match=r"several tiers \(probe@0%, probe@25%, .*probe@100%\)"):
+    with pytest.raises(UsageError, match=r"several tiers \(probe@0%, .*probe@100%\)") as refused:
         pennyweight.gate(probed("m", 8), mixed)
+    assert "write truncation_aoc into a policy of its own" in str(refused.value)
+    assert "--where" not in str(refused.value)
+
+
+def test_a_gate_on_a_probe_says_what_it_needs():
+    rows = [{"task_id": "a", "tier": tier, "answer": "4", "target": "4"} for tier in ("T0", "T1")]
+    (one,) = pennyweight.gate(rows, AREA).gates
+    assert "It needs all tiers of a probe in one group, from run --probe truncation." in one.why
 
 
 def test_overthinking_is_decided_on_all_budgets_of_a_subject():

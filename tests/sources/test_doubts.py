@@ -32,7 +32,8 @@ def test_latencies_that_look_like_seconds(tmp_path: Path, name: str) -> None:
     assert SECONDS in note
     said = command("score", path).err
     assert SECONDS in said
-    assert "--map duration_seconds=latency" in said
+    assert "without metrics of latency: --map duration_seconds=latency" in said
+    assert "multiply them by 1,000" in said
     assert SECONDS not in command("score", path, "--map", "duration_seconds=latency").err
     assert SECONDS not in command("score", path, "--map", "latency_ms=latency").err
 
@@ -93,6 +94,11 @@ def test_responses_without_an_answer_are_told(tmp_path: Path, name: str) -> None
         assert result.json["groups"][0]["metrics"]["accuracy"] == 1
         assert told not in result.err
     assert told not in command("score", path, "--metric", "attempt_error_rate").err
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("gates: [{metric: accuracy, threshold: '>= 50%', on: value}]")
+    for verb in (["gate", "--policy", policy], ["report", "-o", tmp_path / "r.html"]):
+        assert told in command(verb[0], path, *verb[1:]).err
+        assert told not in command(verb[0], path, *verb[1:], "--answer", "last_line").err
 
 
 @pytest.mark.parametrize(

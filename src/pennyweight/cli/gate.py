@@ -80,7 +80,7 @@ def command(
     logs = {name: options.pop(name) for name in ("scorer", "filter")}
     resolved = resolve(sources, store, **logs)
     verdict = gate(resolved, policy, store=store, **options)
-    note_sources(resolved, options["map"])
+    note_sources(resolved, options["map"], options["answer"])
     note_evidence(verdict, options["baseline"])
     try:
         if not (options["answer"] or options["match"]):  # the page decides by the suite's rules

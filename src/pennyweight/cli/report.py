@@ -92,7 +92,7 @@ def command(
     logs = {name: options.pop(name) for name in ("scorer", "filter")}
     resolved = resolve(sources or ("latest",), options["store"], **logs)
     made = report(resolved, **options)
-    note_sources(resolved)
+    note_sources(resolved, answer=options["answer"])
     note_score_errors(made.score_errors)
     pages = None
     if transcripts:

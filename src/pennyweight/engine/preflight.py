@@ -149,9 +149,9 @@ def _without_batches(suite: LoadedSuite) -> Iterator[Mistake]:
             what = "agents" if subject.agent else subject.model
             known = ", ".join(name for name, one in PROVIDERS.items() if one.batches)
             text = (
-                f"{subject.name}: there are no batches of {what}. These have some: {known}, and "
-                "servers of your own with OpenAI's /batches. 'limits: {lane: live}' in a subject "
-                "calls it live."
+                f"{subject.name}: there are no batches of {what}. Providers with batches: {known}, "
+                "and servers of your own with OpenAI's /batches. 'limits: {lane: live}' in a "
+                "subject calls it live."
             )
             yield subject, text
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Protocol
 
-from pennyweight.catalogue import METRICS, columns_behind
+from pennyweight.catalogue import FURTHER_NEEDS, METRICS, columns_behind
 from pennyweight.errors import UsageError
 from pennyweight.gates.baseline_gate import BaselineTest
 from pennyweight.gates.early_stopping import EarlyStopPlan
@@ -273,6 +273,8 @@ def _lacking(gate: Gate, records: GateRecords) -> str:
             f"It compares the {metric.across}s of a subject: decide on all of them at once, with a "
             f"policy whose gates all do."
         )
+    if not absent and gate.metric in FURTHER_NEEDS:
+        return f"It needs {FURTHER_NEEDS[gate.metric]}."
     if not absent:
         return f"No record counts for it: {METRICS[gate.metric].summary}" if needs else ""
     columns = " and ".join(columns_behind(absent))

@@ -265,7 +265,8 @@ def read_records(
         values = ", ".join(f"{n}={v}" for n, v in where.items())
         raise InputError([f"{f'{name} has' if name else 'There are'} no records with {values}."])
     alike = [column for column in SIDES if column not in across or column in where]
-    one_side(records.frame, alike)
+    compared = {METRICS[m].across: m for m in metrics or () if m in METRICS}
+    one_side(records.frame, alike, compared)
     return _planned(records, frame, sources, alike)
 
 
@@ -330,13 +331,24 @@ def narrowed(
     return {**{column: same_side[column] for column in several}, **where}
 
 
-def one_side(frame: pl.DataFrame, columns: Sequence[str] = SIDES) -> None:
-    """Refuse to decide on several tiers or subjects at once: one would hide the other."""
+def one_side(
+    frame: pl.DataFrame, columns: Sequence[str] = SIDES, compared: Mapping[str, str] | None = None
+) -> None:
+    """Refuse to decide on several tiers or subjects at once: one would hide the other.
+
+    `compared` names a metric for each column whose values it compares.
+    """
     for column in columns:
         values = sorted(frame[column].drop_nulls().cast(pl.String).unique(), key=natural)
         if len(values) > 1:
             shown = ", ".join(values[:5]) + (", …" if len(values) > 5 else "")
+            if metric := (compared or {}).get(column):
+                raise UsageError(
+                    f"The records are of several {column}s ({shown}). {metric} compares them, the "
+                    f"other gates decide on one: write {metric} into a policy of its own."
+                )
             raise UsageError(
                 f"The records are of several {column}s ({shown}); one has to be chosen. "
-                f"For example: --where {column}={values[-1]}."
+                f"For example: --where {column}={values[-1]}. Or --each {column} decides on all, "
+                "one by one."
             )

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pennyweight.catalogue import (
     FAMILIES,
+    FURTHER_NEEDS,
     MEASURES,
     METRICS,
     chosen,
@@ -23,16 +24,6 @@ from pennyweight.scoring.scores import Group
 from pennyweight.text.format import plural
 
 Row = TypeVar("Row")
-_FURTHER_NEEDS = {
-    "sce_normalized": "two different answers",
-    "truncation_aoc": "all tiers of a probe in one group (--by subject)",
-    "overthinking_tokens": "two correct attempts at a task, such as in two tiers (--by subject)",
-    "usr_math": "an equation that can be read",
-    "citation_precision": "citations such as [1]",
-    "citation_recall": "citations such as [1]",
-    "usr_rag_scored": "a scorer named usr_rag",
-}
-"""What a metric needs in addition to its columns."""
 _OVER = {
     "scored": "attempts whose status is not error",
     "all": "all attempts",
@@ -241,14 +232,14 @@ def why_missing(name: str, group: Group) -> str:
         if group.repeats.k > group.repeats.most:
             return f"no task has {plural(group.repeats.k, 'attempt')}"
     lacking = group[name].lacks or _not_counted(metric, group)
-    if not lacking and name not in _FURTHER_NEEDS:
+    if not lacking and name not in FURTHER_NEEDS:
         return "not defined for these records"
-    return f"needs {_listed(lacking) if lacking else _FURTHER_NEEDS[name]}"
+    return f"needs {_listed(lacking) if lacking else _further(metric)}"
 
 
 def _not_counted(metric: Metric, group: Group) -> Sequence[str]:
     """Guess what a metric lacks from the others: what none of those with a value needs."""
-    if (group[metric.name].records and metric.needs) or metric.name in _FURTHER_NEEDS:
+    if (group[metric.name].records and metric.needs) or metric.name in FURTHER_NEEDS:
         return ()
     counted = (METRICS[n].needs for n, e in group.estimates.items() if e.records)
     present = {column for needs in counted for column in needs}
@@ -268,4 +259,8 @@ def needs(name: str) -> str:
     if metric.open_parts:
         return "weights"
     listed = _listed(metric.parts or metric.needs or metric.inputs)
-    return f"{listed}, and {_FURTHER_NEEDS[name]}" if name in _FURTHER_NEEDS else listed
+    return f"{listed}, and {_further(metric)}" if name in FURTHER_NEEDS else listed
+
+
+def _further(metric: Metric) -> str:
+    return FURTHER_NEEDS[metric.name] + (" (--by subject)" if metric.across else "")

@@ -54,8 +54,9 @@ def _seconds(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if known and len(known) == len(values) and 0 < max(known) < LONGEST_SECONDS:
         yield (
             f"the values of 'latency' look like seconds (the first is {known[0]:g}), but are read "
-            "as milliseconds. If they are seconds: --map duration_seconds=latency. If they are "
-            "milliseconds: --map latency_ms=latency."
+            "as milliseconds. If they are seconds, multiply them by 1,000 in the file, or read "
+            "them as the duration of attempts, without metrics of latency: --map "
+            "duration_seconds=latency. If they are milliseconds: --map latency_ms=latency."
         )
 
 
