@@ -85,3 +85,23 @@ def test_another_rule_for_answers_holds_for_the_whole_report(tmp_path):
     assert "✓ pass" in made["math"]
     assert "--match math" in made["math"]
     assert "100.0 %" in made["math"]
+
+
+def test_a_report_says_why_no_answer_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"task_id": t, "subject": s, "response": "4", "target": "4"} for t in "abc" for s in "mn"
+    ]
+    Path("log.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    for name in ("rep.md", "rep.html"):
+        said = pennyweight("report", "log.jsonl", "--match", "exact", "-o", name).err
+        assert "--map answer=response" in said
+        written = Path(name).read_text("utf-8")
+        assert "without an answer it counts as wrong" in written
+    said = pennyweight("report", "log.jsonl", "--map", "answer=response", "-o", "rep.md").err
+    written = Path("rep.md").read_text("utf-8")
+    assert "without an answer" not in said + written
+    assert "| accuracy | 100.0 %" in written
+    assert "--map answer=response" in written  # how to compute it again

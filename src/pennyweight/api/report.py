@@ -14,7 +14,7 @@ from pennyweight.api.gate import gate, read_policy
 from pennyweight.api.pages.digest import digest
 from pennyweight.api.pages.measured_records import SIDE_COLUMNS
 from pennyweight.api.review import labelled_runs
-from pennyweight.api.score import named_scorers, rescored, rules, scored
+from pennyweight.api.score import doubtful, named_scorers, rescored, rules, scored
 from pennyweight.api.sources import Given, rematched, resolve, runs_of
 from pennyweight.errors import UsageError
 from pennyweight.record import KEY_IN_RUN, AttemptKey
@@ -57,6 +57,7 @@ def report(
     scorers: Scorers = (),
     answer: str | None = None,
     match: str | None = None,
+    map: Mapping[str, str] | None = None,  # noqa: A002
     confidence: float = 0.95,
     store: str | Store | None = None,
 ) -> Report:
@@ -66,22 +67,25 @@ def report(
     A policy is decided on each subject in each tier, exactly as `gate` decides it with the same
     `baseline`, `baseline_where` and `version`. `where` restricts the whole report to some of the
     records, and `scorers` score them now, as in `score`; so do the rules `answer` and `match`.
+    `map` says from which columns others are read.
     """
     scorers = named_scorers(scorers)
     if not policy and (baseline or baseline_where or version):
         raise UsageError("--baseline, --baseline-where and --version require --policy.")
     columns = [by] if isinstance(by, str) else list(dict.fromkeys(by))
     again = rules(answer, match)
-    found = rematched(resolve(source, store), again)
-    resolved, _ = rescored(found, [*columns, *(where or ())])
-    sources, failed = scored(resolved, scorers, ScoreRequest())
-    digested = digest(sources, confidence=confidence, by=columns, where=where, options=again)
+    given = resolve(source, store)
+    resolved, _ = rescored(rematched(given, again), [*columns, *(where or ())])
+    sources, failed = scored(resolved, scorers, ScoreRequest(map=map))
+    digested = digest(
+        sources, confidence=confidence, by=columns, where=where, options=again, map=map
+    )
     verdicts: list[dict[str, Any]] = []
     versus: dict[str, Any] = {"baseline": baseline, "baseline_where": baseline_where}
-    versus |= {"scorers": scorers, "answer": answer, "match": match}
+    versus |= {"scorers": scorers, "answer": answer, "match": match, "map": map}
     if policy:
         loaded = read_policy(policy, version)
-        sides = _told_apart(sources, where or {}) if columns else _groups(digested)
+        sides = _told_apart(sources, where or {}, map) if columns else _groups(digested)
         for side in _sides(sides, where or {}, loaded.across):
             verdict = gate(resolved, loaded, where=side, store=store, **versus)
             verdicts.append({**verdict_view(verdict), "side": " · ".join(side.values())})
@@ -90,6 +94,7 @@ def report(
     names = list(dict.fromkeys(named))
     chosen = [f"--by {quote(','.join(columns))}"] if columns else []
     chosen += [f"--where {quote(f'{name}={value}')}" for name, value in (where or {}).items()]
+    chosen += [f"--map {quote(f'{name}={theirs}')}" for name, theirs in (map or {}).items()]
     chosen += [f"--{n} {quote(r)}" for n, r in (("answer", answer), ("match", match)) if r]
     made = Report(
         title or ", ".join(names[:3]) + (" …" if len(names) > 3 else ""),
@@ -104,6 +109,7 @@ def report(
             for one in ([] if where else labelled_runs(sources, confidence))
             for line in people_lines(one)
         ],
+        doubts=tuple(doubtful(given, map or {}, answer if digested["headline"] else "")),
     )
     if output is not None:
         write(made, Path(output))
@@ -156,9 +162,13 @@ def _pages(site: WrittenSite, output: Path) -> RecordPages:
     return RecordPages(runs, side, record)
 
 
-def _told_apart(sources: Sequence[Source], where: Mapping[str, str]) -> list[dict[str, Any]]:
+def _told_apart(
+    sources: Sequence[Source],
+    where: Mapping[str, str],
+    map: Mapping[str, str] | None,  # noqa: A002
+) -> list[dict[str, Any]]:
     """List the runs, subjects and tiers of records that are grouped by something else."""
-    request = ScoreRequest("pass_rate", where=where)
+    request = ScoreRequest("pass_rate", where=where, map=map)
     measured = Scoring.of(sources, request, also=SIDE_COLUMNS).measure(sources)
     sides = measured.frame.select(SIDE_COLUMNS).unique(maintain_order=True)
     return sides.select(n for n in SIDE_COLUMNS if sides[n].n_unique() > 1).to_dicts()

@@ -16,6 +16,7 @@ from pennyweight.cli.options import (
     baseline_options,
     confidence_option,
     log_options,
+    map_option,
     names_option,
     option,
     scorers_option,
@@ -57,6 +58,7 @@ WITH_SITE = frozenset(("sources", "site", "records", "yes", "title", "store"))
 @click.option("--title", help="Title of the report (default: the suite or the file).")
 @scorers_option
 @answer_options
+@map_option
 @confidence_option
 @log_options
 @store_option
@@ -92,7 +94,7 @@ def command(
     logs = {name: options.pop(name) for name in ("scorer", "filter")}
     resolved = resolve(sources or ("latest",), options["store"], **logs)
     made = report(resolved, **options)
-    note_sources(resolved, answer=options["answer"])
+    note_sources(resolved, options["map"], options["answer"])
     note_score_errors(made.score_errors)
     pages = None
     if transcripts:

@@ -54,6 +54,8 @@ class Report:
     pages: RecordPages | None = None
     people: Sequence[str] = ()
     """What people's verdicts say about the metrics, in words."""
+    doubts: Sequence[str] = ()
+    """What looks wrong in the files, so that the numbers may mean little."""
 
 
 def html(report: Report) -> str:
@@ -82,15 +84,17 @@ def html(report: Report) -> str:
         repeats=repeat_words(report.digest),
         verdicts=report.verdicts,
         runs=report.runs,
-        narrowed=[_narrowed(words) for words in report.narrowed],
+        notices=_notices(report),
         again=report.again,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
     )
 
 
-def _narrowed(words: str) -> str:
-    return f"This run has {words}; its numbers are not those of the whole suite."
+def _notices(report: Report) -> list[str]:
+    """Return what to know before the numbers are read."""
+    part = "This run has {}; its numbers are not those of the whole suite."
+    return [*(part.format(words) for words in report.narrowed), *report.doubts]
 
 
 @cache
@@ -102,7 +106,7 @@ def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
     """Write the report as Markdown; charts are shown where there are pictures of them."""
     whole = report.digest["whole"]
     lines = [f"# {markdown_text(report.title)}", "", f"{plural(whole['records'], 'record')}.", ""]
-    lines += [f"{markdown_text(_narrowed(words))}\n" for words in report.narrowed]
+    lines += [f"{markdown_text(notice)}\n" for notice in _notices(report)]
     found = conclusion(report.digest)
     if found:
         notes = (f"{markdown_text(note)}\n" for note in found.notes)

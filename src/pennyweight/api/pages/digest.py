@@ -43,6 +43,7 @@ def digest(
     by: Sequence[str] = (),
     where: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
+    map: Mapping[str, str] | None = None,  # noqa: A002
     take: Callable[[pl.LazyFrame, RecordsDigest], None] | None = None,
     progress: Progress | None = None,
 ) -> RecordsDigest:
@@ -51,7 +52,8 @@ def digest(
     `by` names the columns whose values are the sides (default: those of run, subject and tier that
     have several).
     `where` leaves out records with other values in columns or measures. `options` are those of
-    measures and metrics, such as another `match_rule`.
+    measures and metrics, such as another `match_rule`. `map` says from which columns others are
+    read, as in `score`.
     `take` gets the measured records and the digest, for instance to store them; the records are
     deleted afterwards.
     `progress` gets the name of each step (`read`, `measure`, `score`, `compare`) and how many
@@ -63,7 +65,7 @@ def digest(
     with (
         copied(sources, partial(step, "read"), [*by, *(where or ())]) as copies,
         measured_records(
-            *(copies, confidence, by, where or {}, partial(step, "measure"), options or {})
+            *(copies, confidence, by, where or {}, partial(step, "measure"), options or {}, map)
         ) as (measured, frame),
     ):
         step("score", 0)

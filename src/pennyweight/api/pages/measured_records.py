@@ -91,10 +91,13 @@ def measured_records(
     where: Mapping[str, str],
     progress: Callable[[int], None],
     options: Mapping[str, Any],
+    map: Mapping[str, str] | None = None,  # noqa: A002
 ) -> Iterator[tuple[MeasuredRecords, pl.LazyFrame]]:
     """Measure everything once, with each measured record in a temporary file."""
     also = (*SIDE_COLUMNS, *TASK_COLUMNS, "correct", "checks", *MEASURED)
-    request = ScoreRequest(confidence=confidence, progress=progress, where=where, options=options)
+    request = ScoreRequest(
+        confidence=confidence, map=map, progress=progress, where=where, options=options
+    )
     work = Scoring.of(sources, request, by, everything=True, also=also)
     with tempfile.TemporaryDirectory(prefix="pennyweight-digest-") as folder:
         path = Path(folder) / "records.parquet"
