@@ -9,6 +9,11 @@ from pennyweight.scoring.scores import Statistics
 
 _ENDLESS = {"anyOf": [{"type": ["number", "null"]}, {"enum": ["Infinity", "-Infinity"]}]}
 _COUNT = {"type": "integer", "minimum": 0}
+_NUMBER = {"type": ["number", "null"]}
+_NAME = {"type": ["string", "null"]}
+
+Fields = dict[str, tuple[dict[str, Any], str]]
+"""The type and the meaning of each field."""
 
 
 def _group() -> dict[str, Any]:
@@ -138,19 +143,18 @@ def scores_schema() -> dict[str, Any]:
 
 def _people() -> dict[str, Any]:
     """Describe people's verdicts on a run, and the metrics as they correct them."""
-    number: dict[str, Any] = {"type": ["number", "null"]}
     ends = {"type": ["array", "null"], "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
     agreement: Fields = {
         "records": (_COUNT, "Records with a verdict of both."),
-        "share": (number, "The share of records on which they agree."),
+        "share": (_NUMBER, "The share of records on which they agree."),
         "interval": (ends, "The confidence interval of `share`."),
-        "kappa": (number, "Cohen's kappa; null where only one value occurs."),
+        "kappa": (_NUMBER, "Cohen's kappa; null where only one value occurs."),
         "kappa_interval": (ends, "The confidence interval of `kappa`."),
     }
     corrected: Fields = {
-        "value": (number, "The metric as people would have decided it (prediction-powered)."),
+        "value": (_NUMBER, "The metric as people would have decided it (prediction-powered)."),
         "interval": (ends, "The confidence interval of `value`."),
-        "judged": (number, "The metric without correction."),
+        "judged": (_NUMBER, "The metric without correction."),
         "records": (_COUNT, "Records with an automatic verdict."),
         "labelled": (_COUNT, "Those of them that people labelled, drawn at random."),
         "to_halve": (
@@ -160,12 +164,15 @@ def _people() -> dict[str, Any]:
     }
     side: Fields = {
         "side": ({"type": "string"}, "The subject and the tier, where there are several."),
-        "share": (_described(corrected), "The corrected metric."),
+        "share": (_object(_described(corrected)), "The corrected metric."),
     }
     metric: Fields = {
         "metric": ({"type": "string"}, "The metric."),
-        "agreement": (_described(agreement), "How automatic verdicts agree with people's."),
-        "sides": ({"type": "array", "items": _described(side)}, "Empty without random labels."),
+        "agreement": (
+            _object(_described(agreement)),
+            "How automatic verdicts agree with people's.",
+        ),
+        "sides": (_list(_described(side)), "Empty without random labels."),
     }
     whole: Fields = {
         "run": ({"type": "string"}, "The run."),
@@ -173,22 +180,11 @@ def _people() -> dict[str, Any]:
         "labelled": (_COUNT, "Records that people call right or wrong, by majority."),
         "undecided": (_COUNT, "Records about which people are unsure or divided."),
         "drawn": (_COUNT, "Records among the labelled that a queue drew at random."),
-        "metrics": ({"type": "array", "items": _described(metric)}, "A metric each."),
-        "confidence": (number, "The confidence level of the intervals."),
+        "metrics": (_list(_described(metric)), "A metric each."),
+        "confidence": (_NUMBER, "The confidence level of the intervals."),
     }
-    return _described(whole)
+    return _object(_described(whole))
 
-
-def _described(fields: Fields) -> dict[str, Any]:
-    properties = {name: {**kind, "description": text} for name, (kind, text) in fields.items()}
-    return {"type": "object", "properties": properties, "required": list(properties)}
-
-
-_NUMBER = {"type": ["number", "null"]}
-_NAME = {"type": ["string", "null"]}
-
-Fields = dict[str, tuple[dict[str, Any], str]]
-"""The type and the meaning of each field."""
 
 _PAIR: Fields = {
     "a": ({"type": "string"}, "The side that b is compared with."),

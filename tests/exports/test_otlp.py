@@ -1,12 +1,12 @@
 """Requests to an OpenTelemetry endpoint: where they go, which headers they have, what fails."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from background import in_background
 from pennyweight.errors import UsageError
 from pennyweight.exports.otlp import HEADERS, OtlpEndpoint, OtlpError
 from pennyweight.sources.otel.protobuf import LOGS, TRACES, encode
@@ -34,15 +34,8 @@ def collector(
 
         def log_message(self, *_: object) -> None: ...
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
+    with in_background(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         yield f"http://127.0.0.1:{server.server_port}", taken
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def test_headers_come_from_the_environment_and_are_never_shown(monkeypatch):

@@ -1,6 +1,5 @@
 """An object store on loopback that speaks enough of S3 to be read: list, head, and ranges."""
 
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import formatdate
@@ -8,6 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
+
+from background import in_background
 
 Objects = Mapping[str, bytes]
 _NUMBERS = count()
@@ -37,15 +38,8 @@ class ObjectServer(ThreadingHTTPServer):
 @contextmanager
 def object_store(objects: Objects, status: int | None = None) -> Iterator[ObjectServer]:
     """Serve objects; with a status, refuse everything and repeat what was sent."""
-    server = ObjectServer(objects, status)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with in_background(ObjectServer(objects, status)) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

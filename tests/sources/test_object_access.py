@@ -2,12 +2,12 @@
 
 import http.server
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from background import in_background
 from cli.command import refused
 from pennyweight.errors import InputError
 from pennyweight.sources.object_access import access, without_secrets
@@ -48,18 +48,12 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refuses) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+    with in_background(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refuses)) as server:
         place = f"127.0.0.1:{server.server_port}"
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://me:hunter2@{place}")
         monkeypatch.setenv("AWS_METADATA_ENDPOINT", f"http://{place}")
         monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
-        try:
-            yield got
-        finally:
-            server.shutdown()
-            thread.join()
+        yield got
 
 
 @pytest.mark.parametrize(

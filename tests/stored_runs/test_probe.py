@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import pennyweight
+from background import in_background
 from cli.command import pennyweight as command
 from pennyweight.errors import UsageError
 
@@ -55,13 +55,8 @@ def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PENNYWEIGHT_STORE", str(tmp_path / "store.db"))
     Continuing.bodies.clear()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Continuing)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with in_background(ThreadingHTTPServer(("127.0.0.1", 0), Continuing)) as server:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
 
 
 def suite(address: str, **more: object) -> Path:

@@ -129,6 +129,9 @@ def test_labels_correct_the_metric_of_each_side(store):
     printed = run_command(*score, *at).json
     jsonschema.validate(printed, SCHEMA)
     assert printed["people"] == [json.loads(json.dumps(found.to_dict()))]
+    del printed["people"][0]["metrics"][0]["sides"][0]["share"]["value"]
+    with pytest.raises(jsonschema.ValidationError, match="'value' is a required property"):
+        jsonschema.validate(printed, SCHEMA)
     assert pennyweight.score(RUN, store=store).people == (found,)
     chosen = (*score, "--where", "tier=T0")
     assert "labelled" not in run_command(*chosen).out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from background import in_background
 
 ADDRESS = "http://127.0.0.1:8765/v1"
 """The address in the configurations, which is replaced by that of the server."""
@@ -107,15 +108,9 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serving(folder: Path) -> Iterator[RuleServer]:
     """Serve the rules of a folder, `replies.yaml`."""
-    server = RuleServer(yaml.safe_load((folder / "replies.yaml").read_text()) or [])
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    rules = yaml.safe_load((folder / "replies.yaml").read_text()) or []
+    with in_background(RuleServer(rules)) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def copied(folder: Path, target: Path, address: str) -> None:
