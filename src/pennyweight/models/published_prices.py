@@ -37,14 +37,14 @@ def published(model: str, *, batch: bool = False) -> Price:
 
     With `batch`, it is the price in the provider's batches, where one is published.
     """
+    provider, _, name = model.partition("/")
+    if not name:
+        raise NotPublishedError(f"{model!r} is not of the form provider/name")
     from genai_prices import Usage, calc_price  # noqa: PLC0415
     from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415
 
-    provider, _, name = model.partition("/")
     source, now = f"genai-prices {version('genai-prices')}", datetime.now(UTC)
     known_as = _NAMES.get(provider, provider)
-    if not name:
-        raise NotPublishedError(f"{model!r} is not of the form provider/name")
     try:
         get_snapshot().find_provider(name, known_as, None)
     except LookupError:
