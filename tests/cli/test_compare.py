@@ -178,7 +178,7 @@ def test_runs_are_sides_by_themselves(tmp_path, monkeypatch):
     found = compared(*ids, "--store", store)
     assert [side["name"] for side in found["sides"]] == ids
     rate = found["pairs"][0]
-    assert (rate["metric"], rate["difference"], rate["p"], rate["tasks"]) == ("accuracy", 0, 1, 32)
+    assert (rate["metric"], rate["difference"], rate["p"], rate["tasks"]) == ("pass_rate", 0, 1, 32)
     tiers = compared("latest", "--store", store, "--by", "tier")
     assert [side["name"] for side in tiers["sides"]] == ["T0", "T1", "T2"]
     twice = pennyweight("compare", "latest", ids[0], "--store", store)
@@ -216,7 +216,7 @@ def test_a_run_is_compared_with_a_file(run_and_file, by):
     ]
     assert found["by"] == [by[1] if by else "run"]
     rate = found["pairs"][0]
-    assert (rate["metric"], rate["difference"], rate["p"], rate["tasks"]) == ("accuracy", 0, 1, 32)
+    assert (rate["metric"], rate["difference"], rate["p"], rate["tasks"]) == ("pass_rate", 0, 1, 32)
     turned = compared(path, run, *by, "--store", store, "--baseline", "before")
     assert turned["baseline"] == "before.jsonl"
     assert [side["name"] for side in turned["sides"]] == ["before.jsonl", run]

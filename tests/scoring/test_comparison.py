@@ -134,7 +134,10 @@ def test_answers_are_compared_as_accuracy():
     ]
     assert [p.metric for p in pennyweight.compare(data).pairs] == ["accuracy"]
     given = [dict(row, passed=row["answer"] == "4") for row in data]
-    assert [p.metric for p in pennyweight.compare(given).pairs] == ["pass_rate"]
+    other = [dict(row, passed=row["tier"] == "T1") for row in data]
+    for records, headline in ((data, "accuracy"), (given, "accuracy"), (other, "pass_rate")):
+        assert [p.metric for p in pennyweight.compare(records).pairs] == [headline]
+        assert pennyweight.report(records).digest["headline"] == headline
 
 
 def test_any_mean_can_be_compared_and_others_are_not():

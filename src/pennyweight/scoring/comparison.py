@@ -11,6 +11,7 @@ import polars as pl
 
 from pennyweight.define import MEASURES, METRICS
 from pennyweight.scoring import tiers
+from pennyweight.scoring.digest import HEADLINES, headline_by
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.groups import GROUP
 from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Overlap, Pair, Units
@@ -26,7 +27,7 @@ PAIR_NUMBERS = ("mean_a", "mean_b", "difference", "low", "high", "p", "p_adjuste
 """The numbers of a pair in a table."""
 NEEDED = ("pass_rate", "accuracy", "cost_usd_mean", "cost_of_pass", "composite_median", "grade")
 """The metrics that a comparison always has."""
-SHOWN = (*NEEDED, *(name for name in PAIRED if name not in MEASURED))
+SHOWN = (*NEEDED, *HEADLINES, *(name for name in PAIRED if name not in MEASURED))
 """The metrics of sides that a table shows, and those by which it orders them."""
 
 
@@ -184,7 +185,7 @@ def compare(
     """
     sides = Sides.of(sources, by)
     metrics = [request.metrics] if isinstance(request.metrics, str) else request.metrics
-    wanted = list(SHOWN) if request.overview else None
+    wanted = [*dict.fromkeys(SHOWN)] if request.overview else None
     if metrics:
         wanted = [*dict.fromkeys((*metrics, *NEEDED))]
     also = {*DEFAULT_COLUMNS, "run", "correct", *MEASURED}
@@ -208,6 +209,7 @@ def compare_measured(
     """Compare sides of records that are measured already; `metrics` names those to test."""
     request = work.request
     columns, frame = sides.named(measured.frame, {name for pair in only for name in pair})
+    headline = headline_by(sides.named(measured.frame)[1] if only else frame, SIDE)
     without = measured.frame.height - frame.height if not only else 0
     groups, frame = work.score(frame, [SIDE])
     names = [str(group.group[SIDE]) for group in groups]
@@ -215,8 +217,7 @@ def compare_measured(
     chosen = [(names.index(a), names.index(b)) for a, b in only]
     if titles:
         names, base = [titles.get(name, name) for name in names], titles.get(base, base)
-    named = measured.loaded.filled & set(work.plan.wanted.mapping.sources["passed"])
-    compared = _compared(work, frame, metrics, decided=bool(named) and not sides.runs)
+    compared = _compared(work, frame, metrics, headline)
     units = Units.of(frame, compared, [n for n in DEFAULT_COLUMNS if n not in columns])
     first = names.index(base)
     which = [(first, g) for g in range(len(names)) if g != first]
@@ -260,12 +261,11 @@ def compare_measured(
 
 
 def _compared(
-    work: Scoring, frame: pl.DataFrame, metrics: Sequence[str] | None, *, decided: bool
+    work: Scoring, frame: pl.DataFrame, metrics: Sequence[str] | None, headline: str | None
 ) -> list[Compared]:
-    """Return what to compare; passing is called accuracy if only the answers decide it."""
+    """Return what to compare; passing is called accuracy where that is the headline."""
     names = list(metrics or PAIRED)
-    same = pl.col("passed").eq_missing(pl.col("correct")).all()
-    if not metrics and not decided and frame.select(same).item():
+    if not metrics and headline == "accuracy":
         names[0] = "accuracy"
     if not metrics and _same_time(frame):
         names.remove("duration_seconds")

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Required, TypedDict, cast
 
 import polars as pl
@@ -18,7 +18,7 @@ from pennyweight.scoring.scores import Group, json_value
 VERSION = 14
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
-"""The first of these metrics that has a value is the headline of a run."""
+"""The metrics that can be the headline of records: `headline_of` chooses."""
 
 
 MEASURES = {
@@ -194,25 +194,31 @@ def group_digest(group: Group) -> GroupDigest:
 
 
 def headline(*groups: Group) -> str | None:
-    """Return the headline metric of records, the same for all sides of a table.
+    """Return the headline metric of records, the same for all sides of a table."""
+    return headline_of(*({n: g[n].value for n in HEADLINES if n in g.estimates} for g in groups))
+
+
+def headline_of(*sides: Mapping[str, Value]) -> str | None:
+    """Return the headline metric of sides by their values of HEADLINES.
 
     It is `pass_rate` if something other than the answer decides what passes: a scenario, a command,
     judges or the records themselves. Otherwise it is the first of HEADLINES that has a value.
+
+    >>> headline_of({"accuracy": 0.5, "pass_rate": 0.5}, {"accuracy": 0.4, "pass_rate": 0.6})
+    'pass_rate'
     """
-    if any(map(_passes_otherwise, groups)):
-        return "pass_rate"
-    return next((n for n in HEADLINES for group in groups if _value(group, n) is not None), None)
+    for side in sides:
+        rate, by_scenario = side.get("pass_rate"), side.get("behavior_coverage") is not None
+        if rate is not None and (by_scenario or rate != side.get("accuracy")):
+            return "pass_rate"
+    return next((n for n in HEADLINES for side in sides if side.get(n) is not None), None)
 
 
-def _passes_otherwise(group: Group) -> bool:
-    """Whether something other than the answer decides what passes."""
-    rate = _value(group, "pass_rate")
-    by_scenario = _value(group, "behavior_coverage") is not None
-    return rate is not None and (by_scenario or rate != _value(group, "accuracy"))
-
-
-def _value(group: Group, metric: str) -> Value:
-    return group[metric].value if metric in group.estimates else None
+def headline_by(frame: pl.DataFrame, side: str) -> str | None:
+    """Return the headline metric of measured records whose sides a column names."""
+    there = {metric: column for metric, column in MEASURES.items() if column in frame.columns}
+    means = (pl.col(column).cast(pl.Float64).mean().alias(m) for m, column in there.items())
+    return headline_of(*frame.group_by(side).agg(*means).drop(side).iter_rows(named=True))
 
 
 LONGEST = 4_000

@@ -14,7 +14,7 @@ import polars as pl
 from pennyweight.catalogue import metric_named
 from pennyweight.errors import InputError, UsageError
 from pennyweight.record import BY_NAME
-from pennyweight.scoring.digest import HEADLINES
+from pennyweight.scoring.digest import HEADLINES, headline_by
 from pennyweight.scoring.groups import cluster
 from pennyweight.scoring.pairs import Compared
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
@@ -125,15 +125,8 @@ class PilotRecords:
 
     def headline(self) -> str:
         """Return the metric to plan for if none is named."""
-        known = {}
-        for name in HEADLINES:
-            found = Compared.of(name, self.frame.schema, self.work.options)
-            if found and self.frame.select(found.values.count()).item():
-                known[name] = self.frame.select(found.values.mean()).item()
-        if "pass_rate" in known and known.get("accuracy") != known["pass_rate"]:
-            return "pass_rate"  # something other than the answer decides, as in `headline`
-        if known:
-            return next(iter(known))
+        if found := headline_by(self.frame, SIDE):
+            return found
         raise UsageError(f"The pilot shows no rate. Name a metric: --metric {MEANS}.")
 
     def pilot(self, metric: str, task_share: float, correlation: float) -> Pilot:

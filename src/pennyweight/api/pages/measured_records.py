@@ -15,7 +15,7 @@ from pennyweight.catalogue import chosen
 from pennyweight.errors import InputError, UsageError
 from pennyweight.render.comparison import words
 from pennyweight.scoring.comparison import NEEDED, Comparison, compare_measured
-from pennyweight.scoring.digest import ComparisonDigest, group_name
+from pennyweight.scoring.digest import HEADLINES, ComparisonDigest, group_name
 from pennyweight.scoring.overview import best_first
 from pennyweight.scoring.pairs import MEASURED
 from pennyweight.scoring.per_task import PerTask
@@ -50,7 +50,7 @@ class MeasuredRecords:
             return None
         titles = {" / ".join(map(str, g.group.values())): group_name(g) for g in groups}
         best = " / ".join(map(str, best_first(groups, metric)[0].group.values()))
-        needed = [*NEEDED, metric, "impl_rate_mean"]
+        needed = [*NEEDED, *HEADLINES]
         work = replace(self.work, metrics=chosen(list(dict.fromkeys(needed))))
         about = work, self.records, Sides(tuple(by))
         with suppress(UsageError, InputError):  # sides that cannot be compared
