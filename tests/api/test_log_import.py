@@ -8,6 +8,8 @@ import pytest
 import pennyweight
 from pennyweight.api.log_import import import_logs, import_once
 from pennyweight.api.pages import records
+from pennyweight.api.pages.digest_cache import compute
+from pennyweight.api.runs import all_runs
 from pennyweight.errors import InputError, UsageError
 from pennyweight.record import AttemptKey
 from pennyweight.store.store import Store
@@ -71,6 +73,25 @@ def test_other_tools_and_records(tmp_path: Path, store: Store) -> None:
     import_logs(plain, "plain", store=store)
     assert pennyweight.score("plain", store=store)["accuracy"].value == 0.5
     assert "sk-secret" not in Path(store.address).read_bytes().decode("latin-1")
+
+
+def test_plain_files_are_named_by_their_files_and_have_their_cost(
+    tmp_path: Path, store: Store
+) -> None:
+    rows = [{"task_id": str(k), "answer": "4", "target": "4", "cost_usd": 0.25} for k in range(3)]
+    for name, own in (("mmlu.v2.jsonl", rows), ("gsm8k.jsonl", [dict(rows[0], cost_usd=None)])):
+        text = "".join(json.dumps(row) + "\n" for row in own)
+        (tmp_path / name).write_text(text, "utf-8")
+    import_logs(tmp_path / "mmlu.v2.jsonl", "one", store=store)
+    import_logs([tmp_path / "mmlu.v2.jsonl", tmp_path / "gsm8k.jsonl"], "both", store=store)
+    import_logs(tmp_path / "gsm8k.jsonl", "free", store=store)
+    found = {one.run.id: one for one in all_runs(store)[0]}
+    assert {name: one.run.suite for name, one in found.items()} == {
+        "one": "mmlu", "both": "mmlu, gsm8k", "free": "gsm8k",
+    }  # fmt: skip
+    costs = {name: one.spent["usd"] for name, one in found.items()}
+    assert costs == {"one": 0.75, "both": 0.75, "free": None}
+    assert compute(store, store.find("one"))["spent"]["usd"] == 0.75
 
 
 def test_an_export_scores_alike(tmp_path: Path, store: Store) -> None:

@@ -148,9 +148,20 @@ def imported_run(run_id: str, sources: Sequence[Source]) -> StoredRun:
     tools = sorted({one.format.name for one in sources if isinstance(one, LogSource)})
     settings: RunSettings = {"pennyweight": __version__, "log": {"tools": tools, "files": names}}
     return StoredRun(
-        id=run_id, suite=", ".join(tools) or "records", path=names[0] if names else "", text="",
-        data_hash="", status="running", attempts=0, created=now(), ended=None, settings=settings,
+        id=run_id, suite=", ".join(tools or _titles(names)) or "records",
+        path=names[0] if names else "", text="", data_hash="", status="running", attempts=0,
+        created=now(), ended=None, settings=settings,
     )  # fmt: skip
+
+
+def _titles(files: Iterable[str]) -> list[str]:
+    """Return the names of files as titles: without folders and endings, the first three.
+
+    >>> _titles(["out/mmlu.jsonl.gz", "out/gsm8k.csv"])
+    ['mmlu', 'gsm8k']
+    """
+    named = (re.split(r"[/\\]", file)[-1] for file in files)
+    return list(dict.fromkeys(name.partition(".")[0] or name for name in named))[:3]
 
 
 @dataclass(slots=True)

@@ -27,6 +27,7 @@ from pennyweight.scoring.digest import RecordsDigest
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.sources.source import Source
 from pennyweight.store.store import Store
+from pennyweight.stored_runs.imported import spent_on
 from pennyweight.suite.narrowing import part_words
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def report(
     made = Report(
         title or ", ".join(names[:3]) + (" …" if len(names) > 3 else ""),
         digested,
-        [run_facts(r.run, r.store.statuses(r.run.id), r.store.spent(r.run.id)) for r in runs],
+        [run_facts(r.run, r.store.statuses(r.run.id), spent_on(r.run, r.store)) for r in runs],
         " ".join([*dict.fromkeys(s.origin or s.name for s in sources), *chosen]),
         verdicts,
         [words for r in runs if (words := part_words(r.run.settings))],

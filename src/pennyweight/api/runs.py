@@ -24,6 +24,7 @@ from pennyweight.store.lanes.batches import OutBatches, check_collected, out_bat
 from pennyweight.store.remarks import of_runs
 from pennyweight.store.store import Spending, Store, StoredRun
 from pennyweight.stored_runs.failures import Failure, failures
+from pennyweight.stored_runs.imported import spent_on
 from pennyweight.stored_runs.replies import UnscoredReply, replies
 from pennyweight.stored_runs.source import RunSource
 from pennyweight.suite.narrowing import part_words
@@ -239,7 +240,7 @@ def _loaded(run: StoredRun, store: Store) -> Run:
         made=made,
         errors={failure.kind: failure.count for failure in kinds},
         missing=max(0, run.attempts - made),
-        spent=store.spent(run.id),
+        spent=spent_on(run, store),
         ended=RunEnd(_ENDS[current.status]),
         error_examples=tuple(kinds),
         has_judges="judge" in run.settings,
@@ -295,9 +296,7 @@ def headlines(runs: Sequence[RunSummary], store: str | Store | None = None) -> d
 
     digests = DigestCache(open_store(store))
     found = {}
-    for place, one in enumerate(runs):
-        if one.run.status == "running":
-            continue
+    for place, one in enumerate(one for one in runs if one.run.status != "running"):
         with suppress(PennyweightError):  # the list is shown all the same
             digest = digests.get(one.run, wait=place < NEWEST).digest
             if digest is not None:
@@ -319,7 +318,7 @@ def summary(run: StoredRun, store: Store) -> RunSummary:
     """Summarise a run."""
     current = replace(run, status=status_of(run, store))
     out = out_batches(store, [run.id]).get(run.id) if current.status == "waiting" else None
-    return RunSummary(current, store.statuses(run.id), store.spent(run.id), out)
+    return RunSummary(current, store.statuses(run.id), spent_on(run, store), out)
 
 
 def delete_run(run: str, store: str | Store | None = None, *, abandon: bool = False) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from pennyweight.define import dtype
 from pennyweight.record import BY_NAME, STORED
 from pennyweight.sources.log_source import TOOL_PASSED
+
+if TYPE_CHECKING:
+    from pennyweight.store.store import Spending, Store, StoredRun
 
 PACKED = tuple(name for name in BY_NAME if name not in {column.name for column in STORED})
 """The columns of the record that the store's table does not have."""
@@ -21,6 +24,26 @@ _DECIDED = ("tool", "correct", "judge_passed", "judge_scores")
 def is_imported(settings: Mapping[str, Any]) -> bool:
     """Whether a run was imported from a log, and so has no suite."""
     return "log" in settings
+
+
+def spent_on(run: StoredRun, store: Store) -> Spending:
+    """Return what a run cost: the sums of its ledger, with an imported run's records added."""
+    spent = store.spent(run.id)
+    if not is_imported(run.settings):
+        return spent
+    for records in store.records(run.id, {"cost_usd", "prompt_tokens", "completion_tokens"}):
+        cost, prompt, completion = (
+            None if records[name].null_count() == records.height else records[name].sum()
+            for name in ("cost_usd", "prompt_tokens", "completion_tokens")
+        )
+        spent["usd"] = _added(spent["usd"], cost)
+        spent["prompt_tokens"] = _added(spent["prompt_tokens"], prompt)
+        spent["completion_tokens"] = _added(spent["completion_tokens"], completion)
+    return spent
+
+
+def _added(known: Any, more: Any) -> Any:
+    return known if more is None else more + (known or 0)
 
 
 def unpacked(frame: pl.DataFrame, *, rematch: bool = False) -> pl.DataFrame:

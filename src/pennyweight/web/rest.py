@@ -38,7 +38,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 MAX_KEY = 2_000
 """Two keys, escaped, fit into the 64 kB of an address."""
 api = APIRouter(prefix="/api", responses=ERRORS)
-RunId = Annotated[str, Path(description="A run's id.", max_length=200)]
+RunId = Annotated[str, Path(description="A run's id.")]
 KeyText = Annotated[
     str, Query(description='A record: ["task", "subject", "tier", attempt]', max_length=MAX_KEY)
 ]

@@ -105,3 +105,40 @@ def test_checks_and_errors_are_counted_exactly(checked):
     numbers = counted(checked, RUN, tables.values())
     assert len(numbers) == 4 + 2 + 3
     assert all(stated == listed for stated, listed in numbers)
+
+
+@pytest.fixture
+def verified(store_address):
+    """A run of an agent whose work commands verify; two attempts were ended by limits."""
+    store = Store(store_address)
+    store.add_run(run(status="done", attempts=5, text="subjects: [{command: [./agent]}]"))
+
+    def work(tests, notes=None):
+        checks = [{"check": "verify", "command": "make  test\n# all", "holds": tests}]
+        checks += [{"check": "keep", "command": "test -s notes", "holds": notes}]
+        return json.dumps({"checks": checks})
+
+    rows = [
+        record("a", work=work(False, True), passed=False),
+        record("b", work=work(False, False), passed=False),
+        record("c", work=work(True), passed=True),
+        record("d", work="{broken", status="timeout"),
+        record("e", status="budget"),
+    ]
+    store.write(rows, [])
+    yield store
+    store.close()
+
+
+def test_commands_that_verify_work_and_limits_are_counted(verified):
+    digest = compute(verified, verified.find(RUN))
+    assert {one["name"]: (one["failed"], one["of"]) for one in digest["failing"]} == {
+        "verify: make test # all": (2, 3),
+        "keep: test -s notes": (1, 2),
+    }
+    tables = {t.title: t for t in what_failed(digest, json.dumps)}
+    limits = [(r.name, r.failed, r.of) for r in tables["Attempts ended by a limit"].rows]
+    assert limits == [("out of time", 1, 5), ("out of budget", 1, 5)]
+    numbers = counted(verified, RUN, tables.values())
+    assert len(numbers) == 4
+    assert all(stated == listed for stated, listed in numbers)

@@ -30,6 +30,7 @@ from pennyweight.store import cache, queries, search_index
 from pennyweight.store.cache import RunState
 from pennyweight.store.store import Spending, Store, StoredRun
 from pennyweight.store.tables import MEASURED
+from pennyweight.stored_runs.imported import spent_on
 from pennyweight.stored_runs.source import RunSource
 
 MAX_INLINE_ATTEMPTS = 20_000
@@ -95,7 +96,7 @@ def compute(
     cache.analyze(store)
     found["own"] = own_mark()
     found["categories"] = queries.distinct(store, run.id, "category")
-    found["statuses"], found["spent"] = store.statuses(run.id), store.spent(run.id)
+    found["statuses"], found["spent"] = store.statuses(run.id), spent_on(run, store)
     found["seconds"] = time.monotonic() - began
     sides = side_headlines(found)
     cache.save_digest(

@@ -1,4 +1,7 @@
-"""The checks and items of the rubric that records failed: which, how often, of how many."""
+"""The checks and items of the rubric that records failed: which, how often, of how many.
+
+The commands that verify an agent's work are checks too.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ from pennyweight.store.store import Store, StoredRun
 from pennyweight.stored_runs.panel import Panel
 
 MAX_PARTS = 50
+MAX_NAME = 200
+"""The characters of a command by which it is known."""
 CHECK, RUBRIC = "check", "rubric"
 Key = tuple[Any, ...]
 """The values of `KEY_IN_RUN`."""
@@ -28,22 +33,26 @@ class FailingParts:
     def __init__(self, run: StoredRun, store: Store) -> None:
         self._tried: Counter[tuple[str, str]] = Counter()
         self._failed: Counter[tuple[str, str]] = Counter()
-        self._items = dict(_items(run, store)) if run.settings.get("judge") else {}
+        self._apart: dict[Key, dict[tuple[str, str], bool]] = {}
+        for kind, found in ((RUBRIC, _items(run, store)), (CHECK, _verified(run, store))):
+            for key, parts in found:
+                own = self._apart.setdefault(key, {})
+                own |= {(kind, name): good for name, good in parts.items()}
 
     def add(self, batch: pl.DataFrame) -> pl.DataFrame:
         """Replace the column `checks` by the column `failed`."""
         checked = "checks" in batch.columns and batch["checks"].null_count() < batch.height
-        if not checked and not self._items:
+        if not checked and not self._apart:
             return batch.drop("checks", strict=False)
         texts = batch["checks"] if "checks" in batch.columns else [None] * batch.height
-        keys = batch.select(KEY_IN_RUN).iter_rows() if self._items else iter([()] * batch.height)
+        keys = batch.select(KEY_IN_RUN).iter_rows() if self._apart else iter([()] * batch.height)
         marks = [self._mark(text, key) for text, key in zip(texts, keys, strict=True)]
         failed = pl.Series("failed", marks, dtype=pl.String)
         return batch.drop("checks", strict=False).with_columns(failed)
 
     def _mark(self, text: str | None, key: Key) -> str | None:
         found = {(CHECK, name): good for name, good in _checks(text).items()}
-        found |= {(RUBRIC, name): good for name, good in self._items.get(key, {}).items()}
+        found |= self._apart.get(key, {})
         self._tried.update(list(found))
         failed = [part for part, good in found.items() if not good]
         self._failed.update(failed)
@@ -72,9 +81,29 @@ def _checks(text: str | None) -> dict[str, bool]:
     return found
 
 
+def _verified(run: StoredRun, store: Store) -> Iterator[tuple[Key, dict[str, bool]]]:
+    """Yield whether the work of each attempt of an agent meets the commands that verify it."""
+    if "command" not in run.text:  # every agent has one
+        return
+    for records in store.records(run.id, {*KEY_IN_RUN, "work"}):
+        for *key, text in records.select(*KEY_IN_RUN, "work").drop_nulls("work").iter_rows():
+            work: Any = None
+            with suppress(ValueError, RecursionError):
+                work = json.loads(text)
+            listed = work.get("checks") if isinstance(work, dict) else None
+            found: dict[str, bool] = {}
+            for one in listed if isinstance(listed, list) else ():
+                if isinstance(one, dict) and isinstance(one.get("holds"), bool):
+                    command = " ".join(str(one.get("command")).split())
+                    name = f"{one.get('check')}: {command}"[:MAX_NAME]
+                    found[name] = found.get(name, True) and one["holds"]
+            if found:
+                yield tuple(key), found
+
+
 def _items(run: StoredRun, store: Store) -> Iterator[tuple[Key, dict[str, bool]]]:
     """Yield whether each judged record reached the rubric's pass mark in each of its items."""
-    panel = Panel.of(run, store, items=True)
+    panel = Panel.of(run, store, items=True) if run.settings.get("judge") else None
     if panel is None:
         return
     rubric: Mapping[str, Any] = panel.rules["rubric"]

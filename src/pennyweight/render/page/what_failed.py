@@ -1,4 +1,4 @@
-"""What failed most often: checks, items of the rubric, categories and errors.
+"""What failed most often: checks, items of the rubric, limits, categories and errors.
 
 Each leads to exactly the records that are counted.
 """
@@ -12,6 +12,8 @@ from typing import Any
 from pennyweight.render.charts.svg import Link
 
 MAX_ROWS = 6
+LIMITS = {"timeout": "out of time", "budget": "out of budget"}
+"""The statuses of attempts that a limit ended."""
 PARTS = {"check": "Checks that fail most", "rubric": "Items of the rubric that fail most"}
 
 
@@ -44,6 +46,7 @@ def what_failed(digest: Mapping[str, Any], link: Link) -> tuple[FailureTable, ..
     """Return the tables of what failed most; those with nothing to say are left out."""
     tables = (
         *(_parts(digest, kind, link) for kind in PARTS),
+        _limits(digest, link),
         _categories(digest, link),
         _kinds(digest, link),
         _errors(digest, link),
@@ -58,6 +61,15 @@ def _parts(digest: Mapping[str, Any], kind: str, link: Link) -> FailureTable:
         if one["kind"] == kind
     ]
     return FailureTable(PARTS[kind], "check" if kind == "check" else "item", _most(rows))
+
+
+def _limits(digest: Mapping[str, Any], link: Link) -> FailureTable:
+    found = digest.get("statuses", {})
+    rows = [
+        FailureRow(words, found.get(status, 0), sum(found.values()), link({"status": status}))
+        for status, words in LIMITS.items()
+    ]
+    return FailureTable("Attempts ended by a limit", "limit", _most(rows))
 
 
 def _kinds(digest: Mapping[str, Any], link: Link) -> FailureTable:
