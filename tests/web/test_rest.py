@@ -108,6 +108,7 @@ def test_records_are_sorted(site):
             400,
         ),
         ("/api/runs/none", 404),
+        ("/api/runs/" + "x" * 300, 404),
         ("/api/runs/{run}/records?correct=maybe", 400),
         ("/api/runs/{run}/records?latency_ms_min=x", 400),
         ("/api/runs/{run}/records?latency_ms_min=nan", 400),

@@ -113,7 +113,7 @@ def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
         lines += [f"**{markdown_text(str(found))}**", "", *notes]
     board = leaderboard(report.digest, BoardChoice(every=True))
     if report.digest["sides"] and board:
-        lines += ["## Leaderboard", "", markdown_table(board_cells(board), right=range(2, 20))]
+        lines += [f"## {board.title}", "", markdown_table(board_cells(board), right=range(2, 20))]
     else:
         figures = [[f["title"], f["value"], f["note"]] for f in key_figures(whole)]
         lines += [markdown_table([["metric", "value", "interval"], *figures], right=(1, 2))]
@@ -122,10 +122,13 @@ def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
         lines += _verdict(verdict)
     if pictures:
         lines += _pictures(charts(report.digest), pictures)
+    lines += _reasoning(report.digest)
     if report.digest["sides"]:
         words = (report.digest["comparison"] or {}).get("words", ())
         lines += ["## Side by side", "", *(f"{markdown_text(s)}\n" for s in words)]
-        lines.append(markdown_table(_side_cells(report.digest), right=range(1, 40)))
+        lines.append(
+            markdown_table(_side_cells(report.digest, side_rows(report.digest)), right=range(1, 40))
+        )
     said = repeat_words(report.digest)["words"]
     lines += ["## All metrics", "", *(f"{markdown_text(line)}\n" for line in said)]
     shown = [row for family in families(whole) for row in family["rows"]]
@@ -179,6 +182,20 @@ def _pictures(drawn: Sequence[Chart], pictures: Mapping[str, str]) -> list[str]:
     return lines
 
 
+def _reasoning(digest: Mapping[str, Any]) -> list[str]:
+    """Write the metrics of reasoning; nothing where the records have none."""
+    panel, _ = reasoning_panel(digest, charts(digest))
+    if panel is None or not (panel.figures or panel.sides):
+        return []
+    lines = ["## Reasoning", ""]
+    if panel.figures:
+        figures = [[f["title"], f["value"], f["note"]] for f in panel.figures]
+        lines.append(markdown_table([["metric", "value", "interval"], *figures], right=(1, 2)))
+    if panel.sides and digest["sides"]:
+        lines.append(markdown_table(_side_cells(digest, panel.sides), right=range(1, 40)))
+    return lines
+
+
 def _verdict(verdict: Mapping[str, Any]) -> list[str]:
     side = f" on {markdown_text(verdict['side'])}" if verdict["side"] else ""
     names = ("name", "value", "interval", "threshold", "why")
@@ -188,9 +205,11 @@ def _verdict(verdict: Mapping[str, Any]) -> list[str]:
     return [f"## Verdict{side}", "", markdown_text(verdict["headline"]), "", table]
 
 
-def _side_cells(digest: Mapping[str, Any]) -> list[list[str]]:
+def _side_cells(
+    digest: Mapping[str, Any], families: Sequence[Mapping[str, Any]]
+) -> list[list[str]]:
     rows = [["metric", *(s["name"] for s in digest["sides"])]]
-    for family in side_rows(digest):
+    for family in families:
         for row in family["rows"]:
             cells = (f"{c['value']} {c['interval']}".strip() for c in row["cells"])
             rows.append([row["name"], *cells])

@@ -4,8 +4,11 @@ import pytest
 
 from pennyweight import report
 from pennyweight.api.pages.digest import digest
+from pennyweight.api.pages.headlines import side_headlines
 from pennyweight.api.sources import resolve
 from pennyweight.render.charts.catalogue import REASONING, charts
+from pennyweight.render.page.conclusion import conclusion
+from pennyweight.render.page.leaderboard import leaderboard
 from pennyweight.render.page.reasoning_panel import reasoning_panel
 
 
@@ -49,6 +52,28 @@ def test_a_probe_has_its_area_over_all_cuts():
     assert (figure["title"], figure["value"]) == ("Answer changes along the chain", "12.5 %")
     both = [{**row, "subject": name} for row in records for name in "mn"]
     assert panel(both)[0] is None  # it is of one subject
+    made = digest(resolve(records))
+    view, said = leaderboard(made), conclusion(made)
+    points = [f"probe@{cut}%" for cut in (0, 25, 50, 75, 100)]
+    assert [row.name for row in view.rows] == points  # a curve, not a ranking
+    assert (view.title, view.ranked, view.baseline) == ("Points of the probe", False, "")
+    assert str(said) == (
+        "Accuracy is 0.0 % before the chain of thought and 66.7 % after all of it."
+    )
+    assert "area over the curve is 12.5 %" in said.notes[0]
+    assert side_headlines(made)[0].tier == "probe@100%"
+    assert "part of its chain" in str(conclusion(digest(resolve(both))))
+
+
+def test_a_report_in_markdown_has_a_section_about_reasoning(tmp_path):
+    tiers = [f"T{n}" for n in (0, 1, 2, 10)]
+    records = [{**row, "tier": tier} for tier in reversed(tiers) for row in rows(cot="2 + 2 = 5")]
+    report(records, tmp_path / "r.md")
+    section = (tmp_path / "r.md").read_text("utf-8").split("## Reasoning")[1].split("\n## ")[0]
+    assert [cell.strip() for cell in section.split("\n")[2].split("|")[2:-1]] == tiers
+    assert "usr\\_math" in section
+    report(rows(), tmp_path / "plain.md")
+    assert "## Reasoning" not in (tmp_path / "plain.md").read_text("utf-8")
 
 
 def test_sides_are_next_to_each_other_and_what_thinking_buys_is_drawn(tmp_path):

@@ -9,8 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pennyweight.define import metric_named
+from pennyweight.metrics.probes import is_probe
 from pennyweight.render.format import unit_of
 from pennyweight.text.format import estimate, quantity
+from pennyweight.text.natural_order import natural
 
 MAX_SIDES = 60
 
@@ -28,7 +30,7 @@ class SideHeadline:
 
 
 def side_headlines(digest: Mapping[str, Any]) -> list[SideHeadline]:
-    """Return the headline of each side of a run, the best first."""
+    """Return the headline of each side of a run, the best first; of a probe, its last point."""
     metric = digest["headline"]
     sides = digest["sides"] or [{**digest["whole"], "name": "", "group": {}}]
     found = []
@@ -36,6 +38,8 @@ def side_headlines(digest: Mapping[str, Any]) -> list[SideHeadline]:
         value, low, high = map(_number, (side["estimates"].get(metric) or [None] * 3)[:3])
         subject, tier = (_written(side["group"].get(name)) for name in ("subject", "tier"))
         found.append(SideHeadline(side["name"], subject, tier, value, low, high))
+    if all(is_probe(side.tier or "") for side in found):
+        return sorted(found, key=lambda side: natural(side.tier or ""), reverse=True)
     down = metric is not None and metric_named(metric).better == "lower"
 
     def order(side: SideHeadline) -> tuple[bool, float]:

@@ -115,6 +115,7 @@ class BoardView:
     columns: tuple[BoardColumn, ...]
     headline: MetricTitle
     by: str
+    title: str = "Leaderboard"
     tabs: tuple[BoardTab, ...] = ()
     baseline: str = ""
     ranked: bool = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pennyweight.render.format import estimate_cells, unit_of
-from pennyweight.render.page.leaderboard import board_of, leaderboard
+from pennyweight.render.page.leaderboard import board_of, is_probed, leaderboard
 from pennyweight.render.page.metric_titles import metric_title
 from pennyweight.render.plain import one_line
 from pennyweight.render.sentences import QUALITY
@@ -59,6 +59,8 @@ def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
     view = leaderboard(digest, None if not by else _choice(by))
     if view is None or not any(_value(side, metric) is not None for side in board["sides"]):
         return None
+    if is_probed(board["sides"]):
+        return _probed(digest, board["sides"], metric)
     sides = {side["name"]: side for side in board["sides"]}
     order = [sides[row.name] for row in view.rows]
     if board["comparison"] is None:
@@ -95,6 +97,27 @@ def _alone(whole: Mapping[str, Any], metric: str, confidence: float) -> Conclusi
     text += f"; a pass costs {money(price)}." if price is not None else "."
     few = "One task shows nothing about others." if whole["tasks"] == 1 else ""
     return _said(text, few)
+
+
+def _probed(
+    digest: Mapping[str, Any], sides: Sequence[Mapping[str, Any]], metric: str
+) -> Conclusion:
+    """Say what a probe shows: its points are one curve, and none of them is the best."""
+    why = "The points of a probe are not ranked."
+    if len({side["group"].get("subject") for side in sides}) > 1:
+        return _said("What each subject answers after a part of its chain of thought.", why)
+    first, last = (
+        quantity(_value(side, metric), unit_of(metric)) for side in (sides[0], sides[-1])
+    )
+    text = f"{metric_title(metric).title.capitalize()} is {first} before the chain of thought"
+    area = estimate(digest["whole"]["estimates"].get("truncation_aoc", (None,) * 5))
+    notes = [why]
+    if area.value is not None:
+        value, ends = estimate_cells("truncation_aoc", area)
+        sure = f" ({ends})" if ends else ""
+        fixed = "at 0 the answer is fixed before the chain begins."
+        notes.insert(0, f"The area over the curve is {value}{sure}: {fixed}")
+    return _said(f"{text} and {last} after all of it.", *notes)
 
 
 def _apart(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from pennyweight.catalogue import METRICS
+from pennyweight.metrics.probes import is_probe
 from pennyweight.render.charts.scales import Scale, ticks
 from pennyweight.render.charts.svg import Link, nowhere
 from pennyweight.render.format import difference_cells, estimate_cells, unit_of
@@ -67,6 +68,17 @@ def board_of(digest: Mapping[str, Any], by: str = "") -> Mapping[str, Any] | Non
     return known.get(by) or next(iter(known.values()), None)
 
 
+def is_probed(sides: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether sides are the points of a probe: they have an order, and none of them is best."""
+    return all(any(is_probe(str(v)) for v in side["group"].values()) for side in sides)
+
+
+def _title(board: Mapping[str, Any], *, alone: bool, curve: bool) -> str:
+    if curve:
+        return "Points of the probe"
+    return f"By {board_name(board['by'])}" if alone else "Leaderboard"
+
+
 _GROUPS: deque[tuple[Any, tuple[str, ...], list[Group]]] = deque(maxlen=8)
 """The sides that were read last: a server shows the same ones in many orders."""
 
@@ -114,7 +126,8 @@ def leaderboard(
     board = board_of(digest, choice.by)
     if board is None:
         return None
-    compared = board["comparison"] or {}
+    curve = is_probed(board["sides"])
+    compared = {} if curve else board["comparison"] or {}
     groups = groups_of(board["sides"])
     metric = digest["headline"] or next(iter(overview(groups)), "accuracy")
     names = [n for n in overview(groups) if any(g[n].value is not None for g in groups)]
@@ -123,6 +136,8 @@ def leaderboard(
     shown = _columns(metric, sort, names)
     drawn = metric if sort == NAME else sort
     order = _ordered(groups, sort, reverse=choice.reverse)
+    if curve and not choice.sort:
+        order = list(range(len(groups)))
     baseline, against = _against(compared, choice, pairs)
     ranks = _ranks(compared, groups, metric)
     scale, ends = _scale([groups[i].estimates.get(drawn) for i in order], drawn)
@@ -161,7 +176,7 @@ def leaderboard(
         )
     found = [row for row in made if choice.find.casefold() in row.name.casefold()]
     hidden = sum(row.hidden for row in found)
-    direct = sort == metric and not choice.reverse
+    direct = sort == metric and not choice.reverse and not curve
     leaders = [row.leads for row in made]
     in_front = leaders.index(False) if False in leaders else len(leaders)
     return BoardView(
@@ -169,6 +184,7 @@ def leaderboard(
         columns=tuple(_column(n, sort, drawn, choice, ends, address) for n in shown),
         headline=metric_title(metric),
         by=board_name(board["by"]),
+        title=_title(board, alone=not digest["sides"], curve=curve),
         tabs=_tabs(digest, board, address),
         baseline=baseline if against else "",
         ranked=bool(ranks),
