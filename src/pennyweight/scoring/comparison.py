@@ -16,7 +16,7 @@ from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.groups import GROUP
 from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Overlap, Pair, Units
 from pennyweight.scoring.pipeline import Measured, ScoreRequest, Scoring
-from pennyweight.scoring.ranking import CommonTasks, Ranking
+from pennyweight.scoring.ranking import CommonTasks, Ranking, board_pairs
 from pennyweight.scoring.result import Result
 from pennyweight.scoring.scores import Group, json_value
 from pennyweight.scoring.sides import DEFAULT_COLUMNS, SIDE, Sides
@@ -205,8 +205,12 @@ def compare_measured(
     only: Sequence[tuple[str, str]] = (),
     margin: float | None = None,
     titles: Mapping[str, str] | None = None,
+    together: bool = False,
 ) -> Comparison:
-    """Compare sides of records that are measured already; `metrics` names those to test."""
+    """Compare sides of records that are measured already; `metrics` names those to test.
+
+    With `together`, intervals and tests of the first metric hold for all pairs of sides at once.
+    """
     request = work.request
     columns, frame = sides.named(measured.frame, {name for pair in only for name in pair})
     headline = headline_by(sides.named(measured.frame)[1] if only else frame, SIDE)
@@ -239,6 +243,13 @@ def compare_measured(
         if (a, b) not in overlaps and (b, a) not in overlaps:
             overlaps[a, b] = units.overlap(names, a, b)
     common = CommonTasks.of(units, names)
+    ranking = common.ranking(request.confidence, request.seed) if common else None
+    how = request.confidence, request.seed
+    if together:
+        tests = ranking.tests if ranking else None
+        pairs = board_pairs(units, names, which, overlaps, tests, *how)
+    else:
+        pairs = units.pairs(names, which, overlaps, *how, margin)
     return Comparison(
         by=columns,
         baseline=base,
@@ -247,7 +258,7 @@ def compare_measured(
         across=_across(scored),
         steps=tuple(further),
         dominated=tuple(dominated),
-        pairs=tuple(units.pairs(names, which, overlaps, request.confidence, request.seed, margin)),
+        pairs=tuple(pairs),
         tested=tuple(one.name for one in compared),
         asked=tuple(dict.fromkeys(metrics or ())),
         overlaps=tuple(overlaps.values()),
@@ -255,7 +266,7 @@ def compare_measured(
         left_out=measured.left_out,
         problems=tuple(measured.loaded.problems),
         unused=measured.unused,
-        ranking=common.ranking(request.confidence, request.seed) if common else None,
+        ranking=ranking,
         common=common,
     )
 

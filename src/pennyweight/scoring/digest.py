@@ -15,7 +15,7 @@ from pennyweight.scoring.chart_types import ChartData
 from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 
-VERSION = 15
+VERSION = 16
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The metrics that can be the headline of records: `headline_of` chooses."""
@@ -76,6 +76,15 @@ class RankDigest(TypedDict):
     frontier: float | None
 
 
+class AllPairsDigest(TypedDict):
+    """The tests of all pairs of sides at once."""
+
+    p: dict[str, dict[str, float]]
+    """The adjusted p-value of each pair, by the names of its sides."""
+    level: float
+    """The level at which single intervals agree with these tests."""
+
+
 class ComparisonDigest(TypedDict):
     """The sides compared on the same tasks, in sentences and numbers."""
 
@@ -85,9 +94,11 @@ class ComparisonDigest(TypedDict):
     baseline: str
     """The side that the others are compared with."""
     gaps: list[PairDigest]
-    """The headline metric of each side against the baseline, adjusted for these tests alone."""
+    """The headline metric of each side against the baseline; intervals agree with the ranks."""
     ranks: list[RankDigest]
     """Empty with fewer than three sides, or without tasks that all of them tried."""
+    tests: AllPairsDigest | None
+    """The tests behind the ranks; None where there are none."""
     common: int
     """The number of tasks that all sides tried."""
 

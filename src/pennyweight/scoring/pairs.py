@@ -191,6 +191,19 @@ class Pair:
         """Whether the difference is significant, adjusted for all comparisons."""
         return self.p_adjusted is not None and self.p_adjusted <= level
 
+    def agreeing(self, level: float) -> Pair:
+        """Return the pair with an interval that leaves out 0 only if the difference is shown."""
+        if self.low is None or self.high is None or self.difference is None:
+            return self
+        low, high = self.low, self.high
+        if not self.shown(level):
+            return replace(self, low=min(low, 0.0), high=max(high, 0.0))
+        return (
+            replace(self, low=max(low, 0.0))
+            if self.difference > 0
+            else replace(self, high=min(high, 0.0))
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return one entry of `pairs` in what `pennyweight compare --format json` prints."""
         margin = {} if self.held is None else self.held.to_dict()
@@ -310,8 +323,12 @@ class Units:
         confidence: float,
         seed: int,
         margin: float | None = None,
+        comparisons: int | None = None,
     ) -> list[Pair]:
-        """Compare pairs of sides, given by their numbers, in every value that both have."""
+        """Compare pairs of sides, given by their numbers, in every value that both have.
+
+        What can be detected is adjusted for the number of comparisons, unless that is given.
+        """
         sides = [self.table.filter(pl.col(GROUP) == g) for g in range(len(names))]
         paired: list[tuple[str, str, Compared, Paired, int, int]] = []
         for a, b in which:
@@ -322,17 +339,18 @@ class Units:
                 for one in self.compared
                 if all(table[f"{one.name}/n"].sum() > 0 for table in tables)
             ]
-        how = confidence, seed, sum(values.tasks > 0 for _, _, _, values, *_ in paired)
+        tests = comparisons or sum(values.tasks > 0 for _, _, _, values, *_ in paired)
+        how = confidence, seed, tests
         pairs = [
             _tested(Pair(a, b, one.name, one.kind, values.tasks, only_a, only_b), one, values, *how)
             for a, b, one, values, only_a, only_b in paired
         ]
         if margin is not None:
-            tests = [
+            margins = [
                 held(values, margin, confidence, amount=one.amount, better=one.better)
                 for _, _, one, values, *_ in paired
             ]
-            pairs = [replace(p, held=t) for p, t in zip(pairs, adjusted(tests), strict=True)]
+            pairs = [replace(p, held=t) for p, t in zip(pairs, adjusted(margins), strict=True)]
         p_adjusted = iter(holm([pair.p for pair in pairs if pair.p is not None]))
         return [p if p.p is None else replace(p, p_adjusted=next(p_adjusted)) for p in pairs]
 

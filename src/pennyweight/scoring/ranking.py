@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import polars as pl
 
 from pennyweight.define import MEASURES, METRICS
 from pennyweight.scoring.groups import GROUP
-from pennyweight.scoring.pairs import Units
+from pennyweight.scoring.pairs import Overlap, Pair, Units
 from pennyweight.stats.ranks import (
     Floats,
     discriminations,
@@ -41,6 +41,16 @@ class SideRank:
 
 
 @dataclass(frozen=True, slots=True)
+class AllPairs:
+    """The tests of all pairs of sides at once, from which ranks are made."""
+
+    p: Mapping[str, Mapping[str, float]]
+    """The adjusted p-value of each pair, by the names of its sides, in either order."""
+    level: float
+    """The level at which a single interval must be computed to agree with these tests."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
     """The sides ranked by one metric, over the tasks that all of them tried."""
 
@@ -49,13 +59,19 @@ class Ranking:
     sides: tuple[SideRank, ...]
     groups: tuple[tuple[str, ...], ...]
     """Sides that cannot be told apart, best first; a side can be in several groups."""
+    tests: AllPairs = field(repr=False)
 
     def __getitem__(self, name: str) -> SideRank:
         return next(side for side in self.sides if side.name == name)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return {**asdict(self), "groups": [list(group) for group in self.groups]}
+        return {
+            "metric": self.metric,
+            "tasks": self.tasks,
+            "sides": [asdict(side) for side in self.sides],
+            "groups": [list(group) for group in self.groups],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +144,16 @@ class CommonTasks:
             shares = frontier_shares(values, self.costs, seed).tolist()
         ranks = zip(self.sides, found.rank, found.low, found.high, shares, strict=True)
         groups = tuple(tuple(self.sides[i] for i in group) for group in found.groups)
+        p = {
+            a: dict(zip(self.sides, row.tolist(), strict=True))
+            for a, row in zip(self.sides, found.p, strict=True)
+        }
         return Ranking(
-            self.metric, len(self.tasks), tuple(SideRank(*rank) for rank in ranks), groups
+            self.metric,
+            len(self.tasks),
+            tuple(SideRank(*rank) for rank in ranks),
+            groups,
+            AllPairs(p, found.level),
         )
 
     @property
@@ -183,3 +207,24 @@ class CommonTasks:
                 for task in self.effects(baseline, most)
             ],
         }
+
+
+def board_pairs(
+    units: Units,
+    names: Sequence[str],
+    which: Sequence[tuple[int, int]],
+    overlaps: Mapping[tuple[int, int], Overlap],
+    tests: AllPairs | None,
+    confidence: float,
+    seed: int,
+) -> list[Pair]:
+    """Compare pairs so that intervals, tests and ranks agree, as one table must show them.
+
+    With the tests of all pairs, p and interval hold for all of them at once, whichever side the
+    others are compared with. Without, they hold for the given pairs.
+    """
+    level = tests.level if tests else (1 - confidence) / max(len(which), 1)
+    found = units.pairs(names, which, overlaps, 1 - level, seed, comparisons=1)
+    if tests:
+        found = [p if p.p is None else replace(p, p_adjusted=tests.p[p.a][p.b]) for p in found]
+    return [pair.agreeing(1 - confidence) for pair in found]

@@ -27,6 +27,10 @@ class RankRanges:
     high: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...]
     """Sides that cannot be told apart, best first; a side can be in several groups."""
+    p: Floats
+    """The p-value of each pair, adjusted for all pairs (sides × sides)."""
+    level: float
+    """The level at which a single interval must be computed to agree with these tests."""
 
 
 def rank_ranges(values: Floats, confidence: float, seed: int) -> RankRanges:
@@ -41,13 +45,16 @@ def rank_ranges(values: Floats, confidence: float, seed: int) -> RankRanges:
     ((1, 3, 2), (1, 3, 2), (1, 3, 2), ((0,), (2,), (1,)))
     """
     means, sides = values.mean(axis=0), values.shape[1]
-    better = shown_better(in_blocks(values, seed), confidence, seed)
+    blocks = in_blocks(values, seed)
+    better, p, limit = all_pairs(blocks, confidence, seed)
     order = sorted(range(sides), key=lambda side: -means[side])
     return RankRanges(
         rank=tuple(1 + int((means > mean).sum()) for mean in means),
         low=tuple(1 + int(n) for n in better.sum(axis=0)),
         high=tuple(sides - int(n) for n in better.sum(axis=1)),
         groups=tuple(_groups(order, better)),
+        p=p,
+        level=2 * float(special.stdtr(max(len(blocks) - 1, 1), -limit)),
     )
 
 
@@ -62,7 +69,12 @@ def in_blocks(values: Floats, seed: int) -> Floats:
 
 
 def shown_better(values: Floats, confidence: float, seed: int) -> Flags:
-    """Return which sides are shown to be better than which, for all pairs at once (max-T).
+    """Return which sides are shown to be better than which, for all pairs at once."""
+    return all_pairs(values, confidence, seed)[0]
+
+
+def all_pairs(values: Floats, confidence: float, seed: int) -> tuple[Flags, Floats, float]:
+    """Test all pairs at once (max-T); return who is better, p and the critical |t|.
 
     Under the null hypothesis a task is as likely to favour one side as the other. The differences
     of whole tasks change sign at random, and the largest |t| of all pairs gives the critical value.
@@ -82,10 +94,14 @@ def shown_better(values: Floats, confidence: float, seed: int) -> Flags:
         drawn = signs @ values / tasks
         found = np.abs(_studentised(drawn[:, a] - drawn[:, b], squares, tasks))
         largest[start : start + _CHUNK] = found.max(axis=1)
-    limit = np.sort(largest)[min(DRAWS - 1, int(np.ceil(confidence * (DRAWS + 1))) - 1)]
+    largest.sort()
+    limit = largest[min(DRAWS - 1, int(np.ceil(confidence * (DRAWS + 1))) - 1)]
     better = np.zeros((sides, sides), dtype=np.bool_)
     better[a, b], better[b, a] = observed > limit, observed < -limit
-    return better
+    p = np.ones((sides, sides))
+    above = DRAWS - np.searchsorted(largest, np.abs(observed))
+    p[a, b] = p[b, a] = (1 + above) / (DRAWS + 1)
+    return better, p, float(limit)
 
 
 def _studentised(difference: Floats, squares: Floats, tasks: int) -> Floats:

@@ -49,9 +49,27 @@ def test_the_differences_are_those_of_compare(filled, by):
         )  # fmt: skip
         for one, other in zip(found, same.pairs, strict=True):
             assert one["b"] == other.b.replace(" / ", " · ")
-            for name in ("difference", "p", "p_adjusted", "tasks", "detectable"):
+            for name in ("difference", "p", "tasks"):
                 assert one[name] == pytest.approx(getattr(other, name)), name
-            assert one["interval"] == pytest.approx(other.interval)
+
+
+@pytest.mark.parametrize("by", [["subject", "tier"], ["subject"], ["tier"]])
+def test_intervals_tests_and_ranks_agree_whichever_side_is_the_baseline(filled, by):
+    digest = compute(filled, filled.find(RUN))
+    board = board_of(digest, " × ".join(by))
+    pairs, decided, beaten = BoardPairs(filled), {}, {}
+    for side in board["sides"]:
+        name = side["name"]
+        found = pairs.to(RUN, "stamp", digest["headline"], board, name)
+        for one in found:
+            low, high = one["interval"]
+            shown = one["p_adjusted"] <= 0.05
+            assert shown == (low >= 0 or high <= 0), one
+            assert decided.setdefault(frozenset((name, one["b"])), shown) is shown
+        beaten[name] = sum(p["p_adjusted"] <= 0.05 and p["difference"] > 0 for p in found)
+    assert any(decided.values()) == (by != ["tier"])
+    for rank in board["comparison"]["ranks"]:
+        assert rank["low"] == 1 + beaten[rank["name"]]
 
 
 def test_no_such_baseline(filled):

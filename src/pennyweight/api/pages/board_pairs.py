@@ -11,6 +11,7 @@ import polars as pl
 
 from pennyweight.scoring.groups import GROUP
 from pennyweight.scoring.pairs import Compared, Overlap, Units
+from pennyweight.scoring.ranking import AllPairs, board_pairs
 from pennyweight.scoring.sides import DEFAULT_COLUMNS
 from pennyweight.stats.paired import Kind
 from pennyweight.stats.resample import CLUSTER
@@ -39,7 +40,7 @@ class BoardPairs:
     def to(
         self, run: str, stamp: str, metric: str | None, board: Mapping[str, Any], baseline: str
     ) -> list[dict[str, Any]] | None:
-        """Compare the sides of a board with one of them, task by task, as `compare` does.
+        """Compare the sides of a board with one of them, task by task, all sides at once.
 
         None if there is no such side, or the board's sides have no tasks in common.
         """
@@ -69,7 +70,9 @@ class BoardPairs:
         present = set(units.table[GROUP])
         which = [(first, g) for g in range(len(names)) if g != first and {first, g} <= present]
         overlaps = {pair: _overlap(units, names, *pair) for pair in which}
-        found = units.pairs(names, which, overlaps, confidence=0.95, seed=0)
+        tests = board["comparison"]["tests"]
+        tests = AllPairs(tests["p"], tests["level"]) if tests else None
+        found = board_pairs(units, names, which, overlaps, tests, confidence=0.95, seed=0)
         return [pair.to_dict() for pair in found]
 
 

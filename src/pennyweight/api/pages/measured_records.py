@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ class MeasuredRecords:
         work = replace(self.work, metrics=chosen(list(dict.fromkeys(needed))))
         about = work, self.records, Sides(tuple(by))
         with suppress(UsageError, InputError):  # sides that cannot be compared
-            found = compare_measured(*about, [metric], best, titles=titles)
+            found = compare_measured(*about, [metric], best, titles=titles, together=True)
             if not any(pair.tasks for pair in found.pairs):
                 return None  # groups of different tasks, as categories are
             whole = found
@@ -71,15 +71,18 @@ def compared_digest(found: Comparison, headline: Comparison | None = None) -> Co
     """
     pairs: Any = found.to_dict()["pairs"]
     gaps: Any = [pair.to_dict() for pair in headline.pairs] if headline else pairs
-    ranking: Any = found.ranking.to_dict() if found.ranking else {"sides": []}
+    first = headline or found
+    ranking: Any = first.ranking.to_dict() if first.ranking else {"sides": []}
+    tests: Any = asdict(first.ranking.tests) if first.ranking else None
     return {
         "words": words(found) if len(found.sides) <= MAX_DESCRIBED or not headline else [],
         "pairs": pairs,
         "gaps": [pair for pair in gaps if pair["metric"] == gaps[0]["metric"]],
         "by": list(found.by),
-        "baseline": (headline or found).baseline,
+        "baseline": first.baseline,
         "ranks": list(ranking["sides"]),
-        "common": len(found.common.tasks) if found.common else 0,
+        "tests": tests,
+        "common": len(first.common.tasks) if first.common else 0,
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pennyweight.render.page.metric_titles import MetricTitle
+from pennyweight.text.format import level
 
 Address = Callable[[Mapping[str, str]], str]
 """Returns the address of the same page with other choices; an empty one is left out."""
@@ -133,3 +134,14 @@ class BoardView:
     errors: bool = False
     verdicts: bool = False
     common: int = 0
+    sides: int = 0
+    """How many there are, also those that are not shown."""
+
+    @property
+    def caption(self) -> str:
+        """What the intervals and ranks mean."""
+        said = f"{level(self.confidence)} confidence intervals."
+        if self.baseline and self.sides > 2:
+            many = "all pairs of sides" if self.ranked else "all of them"
+            said += f" Those of differences hold for {many} at once."
+        return f"{said} Sides that share a rank cannot be told apart." if self.ranked else said

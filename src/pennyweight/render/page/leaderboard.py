@@ -165,7 +165,7 @@ def leaderboard(
                     against.get(name),
                     digest["confidence"],
                     baseline,
-                    open_rank=leads and baseline == compared.get("baseline"),
+                    ranked=bool(compared.get("ranks")),
                 ),
                 baseline=name == baseline,
                 href=link({k: v for k, v in side["group"].items() if v is not None}),
@@ -199,6 +199,7 @@ def leaderboard(
         errors=any(row.errors for row in made),
         verdicts=any(row.verdicts for row in made),
         common=compared.get("common", 0),
+        sides=len(made),
     )
 
 
@@ -296,13 +297,9 @@ def _rank(low: int, high: int, sides: int) -> tuple[str, str, bool]:
 
 
 def _gap(
-    pair: Mapping[str, Any] | None, confidence: float, baseline: str, *, open_rank: bool
+    pair: Mapping[str, Any] | None, confidence: float, baseline: str, *, ranked: bool
 ) -> Gap | None:
-    """Write the difference of a side from the baseline.
-
-    The default baseline is the side with the best value. Against it, a side whose ranks include the
-    first is not shown to be worse, because the choice of the best favours the baseline.
-    """
+    """Write the difference of a side from the baseline; its interval agrees with its test."""
     if pair is None or pair["difference"] is None:
         return None
     low, high = pair["interval"] or (None, None)
@@ -310,11 +307,8 @@ def _gap(
     p = pair["p_adjusted"]
     shown = p is not None and p <= 1 - confidence
     told = "A difference is shown" if shown else "No difference is shown"
-    words = f"{told}: Holm's p = {probability(p)} on {plural(pair['tasks'], 'task')}."
-    if shown and open_rank:
-        shown = False
-        words = f"Holm's p = {probability(p)}, but the baseline is the best of all sides by chance"
-        words += " or by merit: tested with every other pair, no difference is shown."
+    how = " for all pairs of sides at once" if ranked else ""
+    words = f"{told}: p = {probability(p)}{how}, on {plural(pair['tasks'], 'task')}."
     return Gap(value, ends, shown, f"{words} Compared with {baseline} task by task.")
 
 
