@@ -389,3 +389,26 @@ def test_a_mean_that_a_few_tasks_decide_has_a_note(tmp_path):
     for format_ in ("table", "markdown"):
         out = pennyweight("compare", path, "--format", format_).out.replace("\\", "")
         assert "A few tasks decide cost_usd_mean" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("passes", "sentence"),
+    [
+        ({"a": (1, 0), "b": (0, 0)}, "Of the 2 common tasks, no side ever solves 1. Only"),
+        ({"a": (1, 0), "b": (1, 1)}, "Of the 2 common tasks, every side always solves 1. Only"),
+        (
+            {"a": (1, 0), "b": (1, 1), "c": (0, 0)},
+            "Of the 3 common tasks, every side always solves 1 and no side ever solves 1. Only",
+        ),
+    ],
+)
+def test_tasks_on_which_sides_agree_are_counted_where_there_are_any(tmp_path, passes, sentence):
+    rows = [
+        {"task_id": task, "tier": tier, "passed": bool(passed)}
+        for task, both in passes.items()
+        for tier, passed in zip(("T0", "T1"), both, strict=True)
+    ]
+    path = tmp_path / "records.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    shown = " ".join(pennyweight("compare", path, "--by", "tier").out.split())
+    assert sentence in shown

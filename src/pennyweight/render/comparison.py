@@ -150,11 +150,11 @@ def _tasks(comparison: Comparison) -> Iterator[str]:
     common = comparison.common
     if common and (same := common.solved_by_all + common.solved_by_none):
         rest = count(len(common.tasks) - same)
-        yield (
-            f"Of the {plural(len(common.tasks), 'common task')}, every side always solves "
-            f"{count(common.solved_by_all)} and no side ever solves "
-            f"{count(common.solved_by_none)}. Only the other {rest} can tell the sides apart."
-        )
+        every = f"every side always solves {count(common.solved_by_all)}"
+        no = f"no side ever solves {count(common.solved_by_none)}"
+        alike = [every] * bool(common.solved_by_all) + [no] * bool(common.solved_by_none)
+        found = f"Of the {plural(len(common.tasks), 'common task')}, {' and '.join(alike)}."
+        yield f"{found} Only the other {rest} can tell the sides apart."
 
 
 def _csv(comparison: Comparison) -> str:
