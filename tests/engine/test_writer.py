@@ -1,6 +1,7 @@
 """A store that cannot take more: the run stops at once and says so, and goes on afterwards."""
 
 import asyncio
+import itertools
 import os
 import re
 import resource
@@ -12,6 +13,7 @@ import pytest
 
 from engine.command import kept, run
 from engine.serving import calls, server, suite
+from pennyweight.engine import writer as writer_module
 from pennyweight.engine.calls import reserved_row
 from pennyweight.engine.writer import Writer
 from pennyweight.errors import StoreError
@@ -156,6 +158,42 @@ def test_who_may_go_on_before_the_commit_does_and_nobody_else(tmp_path, monkeypa
     with closing(Store(str(tmp_path / "store.db"))) as store:
         asyncio.run(main())
         assert len(store.attempts(RUN)) == store.spent(RUN)["calls"] == 4
+
+
+def test_records_wait_for_those_that_are_worth_as_long_as_a_write_takes(monkeypatch):
+    written, clock = [], itertools.count(step=1000)
+    monkeypatch.setattr(writer_module, "monotonic", lambda: next(clock))  # a write takes 1000 s
+    monkeypatch.setattr(writer_module, "LONGEST_HOLD", 1000)
+
+    async def main():
+        writer = Writer(lambda records, _: written.append(len(records)), lambda _: None)
+        await put(writer, "first")
+        writer.companions = lambda: 4
+        early = asyncio.create_task(put(writer, "a", "b"))
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+        assert written == [1]
+        await put(writer, "c", "d")
+        await early
+        writer.companions = lambda: 0
+        await put(writer, "e", "f")
+        await writer.close()
+
+    asyncio.run(main())
+    assert written == [1, 4, 2]
+
+
+def test_a_record_whose_companions_do_not_come_is_written(tmp_path):
+    async def main():
+        writer = Writer(store.write, lambda _: None)
+        writer.companions = lambda: 16
+        await asyncio.wait_for(put(writer, "a"), 20)
+        await asyncio.wait_for(put(writer, "b"), 20)
+        await writer.close()
+
+    with closing(Store(str(tmp_path / "store.db"))) as store:
+        asyncio.run(main())
+        assert len(store.attempts(RUN)) == 2
 
 
 def test_what_is_committed_is_not_said_to_be_lost_when_its_listener_fails(tmp_path):

@@ -5,11 +5,12 @@ import subprocess
 import sys
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import delete, update
 
 from pennyweight.store import lease
 from pennyweight.store.lease import (
     STALE,
+    Fence,
     Lease,
     Owner,
     is_running,
@@ -18,8 +19,10 @@ from pennyweight.store.lease import (
     renew_lease,
     take_run,
 )
+from pennyweight.store.shared_runs import join, put_up
 from pennyweight.store.store import Store
 from pennyweight.store.tables import RUN as TABLE
+from pennyweight.store.tables import WORKER
 from store.samples import RUN, call, record, rows, run
 
 
@@ -114,6 +117,20 @@ def test_who_lost_a_run_writes_only_its_calls(made, monkeypatch):
     other_store.set_run(RUN, status="done")
     assert made.find(RUN).status == "done"
     other_store.close()
+
+
+def test_a_worker_that_was_given_up_writes_only_its_calls(made):
+    told = []
+    put_up(made, RUN, "plan", {"a": 10})
+    fence = made.fences[RUN] = Fence(join(made, RUN), lambda: told.append(1))
+    made.write([record("a")], [call("a")])
+    with made.engine.begin() as connection:
+        connection.execute(delete(WORKER))
+    for task in "bc":
+        made.write([record(task)], [call(task)])
+    assert [r["task_id"] for r in rows(made)] == ["a"]
+    assert made.spent(RUN)["calls"] == 3
+    assert (told, fence.lost) == ([1], True)
 
 
 def test_who_was_silent_and_has_its_run_still_goes_on(made, monkeypatch):

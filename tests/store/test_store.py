@@ -160,15 +160,15 @@ def test_a_group_that_cannot_be_written_is_not_written_in_part(store):
 
 def test_a_group_whose_commit_was_not_heard_of_is_not_paid_for_twice(store, monkeypatch):
     monkeypatch.setattr(module.time, "sleep", lambda _: None)
-    plain, heard = module.insert, []
+    plain, heard = module.insert_fenced, []
 
-    def insert(connection, table, columns, group):
-        plain(connection, table, columns, group)
-        if table is module.CALL and not heard:
+    def insert(store, connection, *given, **more):
+        plain(store, connection, *given, **more)
+        if not heard:
             heard.append(connection.commit())
             raise StoreError("The connection is gone.", transient=True)
 
-    monkeypatch.setattr(module, "insert", insert)
+    monkeypatch.setattr(module, "insert_fenced", insert)
     store.write([record("a")], [call("a", cost_usd=None, at=2.25)])
     assert (len(rows(store)), store.spent(RUN)["calls"]) == (1, 1)
 

@@ -40,6 +40,9 @@ class AttemptQueues(Protocol):
     def begin(self, limiters: dict[str, Limiter], stop: Callable[[], None]) -> None:
         """Prepare for the first attempt; `stop` ends the run."""
 
+    def companions(self) -> int:
+        """How many records are worth a short wait, to be committed together."""
+
     def wake(self) -> None:
         """Let those who wait for attempts look whether the run stops."""
 
@@ -77,6 +80,10 @@ class OwnAttempts:
 
     def begin(self, limiters: dict[str, Limiter], stop: Callable[[], None]) -> None:
         """There is nothing to prepare."""
+
+    def companions(self) -> int:
+        """Nobody else could use the time."""
+        return 0
 
     def wake(self) -> None:
         """Nobody waits."""

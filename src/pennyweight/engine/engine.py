@@ -119,6 +119,7 @@ class Engine:
         """Make all attempts, until stopped, at a limit, or unable to write."""
         self.workforce.wakes.append(attempts.wake)
         attempts.begin(self.limiters, self.workforce.stop)
+        self.writer.companions = attempts.companions
         queues = attempts.queues(self.limiters, lambda name: self.models[name].account)
         try:
             await self.workforce.run(

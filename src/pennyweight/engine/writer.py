@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from time import monotonic
 
 from pennyweight.errors import StoreError
 from pennyweight.store.store import CALL_COLUMNS, RESERVED, Row
@@ -18,13 +19,17 @@ WriteRows = Callable[[Sequence[Row], Sequence[Row]], None]
 _KIND = CALL_COLUMNS.index("kind")
 SMALL_GROUP, LARGE_GROUP = 16, 256
 """How many records are handed over while the thread is idle, and at the latest."""
+LONGEST_HOLD = 0.02
+"""Seconds that records wait at most for others, and not longer than the last write took."""
 
 
 class Writer:
     """Commits records with their calls in groups, which take little longer than one record.
 
     A group is complete when the loop has nothing else to do, or when the thread is idle and a few
-    records wait: no record waits for others that may never come.
+    records wait: no record waits for others that may never come. Only where other processes can use
+    the time, it waits about as long as a write takes for `companions`: the number of records that
+    are worth it.
     """
 
     def __init__(
@@ -38,6 +43,9 @@ class Writer:
         self._gathered: list[Item] = []
         self._unwritten = 0
         self._busy = False
+        self.companions: Callable[[], int] = lambda: 0
+        self._took = 0.0
+        self._holding: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self._lost = 0
         self.error: BaseException | None = None
@@ -63,7 +71,10 @@ class Writer:
         self._unwritten += 1
         done = self._loop.create_future() if self._unwritten > spare else None
         self._gathered.append((record, calls, done, then))
-        if len(self._gathered) == 1:
+        if self._holding:
+            if len(self._gathered) >= self.companions():
+                self._hand_over()
+        elif len(self._gathered) == 1:
             self._loop.call_soon(self._look, 1)
         if done is None:
             return
@@ -78,10 +89,15 @@ class Writer:
         size = len(self._gathered)
         if before < size < (LARGE_GROUP if self._busy else SMALL_GROUP):
             self._loop.call_soon(self._look, size)
+        elif size < self.companions():
+            self._holding = self._loop.call_later(min(self._took, LONGEST_HOLD), self._hand_over)
         else:
             self._hand_over()
 
     def _hand_over(self) -> None:
+        if self._holding:
+            self._holding.cancel()
+            self._holding = None
         group, self._gathered = self._gathered, []
         if group:
             self._queue.put(group)
@@ -111,7 +127,9 @@ class Writer:
                 group, ended = self._next()
                 if group:
                     records = [record for record, *_ in group if record is not None]
+                    began = monotonic()
                     self._write(records, [call for _, calls, *_ in group for call in calls])
+                    self._took = monotonic() - began
                     self._loop.call_soon_threadsafe(self._wake, group)
                     group = []
                     self._committed(records)

@@ -8,8 +8,11 @@ from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, Table, select
+from sqlalchemy.exc import DBAPIError
 
 Row = tuple[Any, ...]
+Rows = tuple[Table, Sequence[str], Sequence[Row]]
+"""A table, its columns, and rows for it."""
 GROUP_STEP, MAX_GROUP = 8, 256
 """Rows in one statement for SQLite: a multiple of the step, or fewer than the step."""
 
@@ -38,6 +41,45 @@ def insert(
         values = tuple(chain.from_iterable(rows[at : at + size]))
         connection.exec_driver_sql(_statement(table, names, "?", size), values)
         at += size
+
+
+def insert_if(
+    connection: Connection, condition: tuple[str, Row] | None, parts: Sequence[Rows]
+) -> bool:
+    """Insert rows into several tables if a statement changes one row; return whether it does.
+
+    If it does not, the transaction is to be rolled back. PostgreSQL gets everything at once and
+    answers once: waiting for each statement costs both sides more than the statements.
+    """
+    if connection.dialect.name == "sqlite":
+        if condition and connection.exec_driver_sql(*condition).rowcount != 1:
+            return False
+        for part in parts:
+            insert(connection, *part)
+        return True
+    import psycopg  # noqa: PLC0415 - an extra
+
+    link = connection.connection.driver_connection
+    assert isinstance(link, psycopg.Connection)
+    try:
+        with link.pipeline():
+            checked = link.execute(*condition) if condition else None
+            for table, columns, rows in parts:
+                if rows:
+                    link.cursor().executemany(_statement(table, tuple(columns), "%s", 1), rows)
+        return checked is None or checked.rowcount == 1
+    except psycopg.Error as error:
+        if link.closed:
+            connection.invalidate()
+        lost = bool(link.closed)
+        raise DBAPIError.instance(
+            None,
+            None,
+            error,
+            psycopg.Error,
+            connection_invalidated=lost,
+            dialect=connection.dialect,
+        ) from error
 
 
 @cache

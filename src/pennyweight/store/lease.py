@@ -29,6 +29,7 @@ from sqlalchemy import (
 )
 
 from pennyweight.errors import StoreError, UsageError
+from pennyweight.store.bulk_insert import Rows, has_row, insert_if
 from pennyweight.store.cells import damaged, json_cell
 from pennyweight.store.connection import guarded
 from pennyweight.store.tables import METADATA, RUN, WORKER
@@ -163,13 +164,37 @@ def renew_lease(store: Store, run_id: str, owner: str) -> bool:
     return ours
 
 
-def may_write(store: Store, run_id: str, connection: Connection) -> bool:
-    """Whether this process may write the records of a run. Asks only after a long silence.
+class Fence:
+    """The right of a worker of a shared run to write, which lasts as long as the store knows it.
 
-    A worker of a shared run asks each time, in the transaction that writes.
+    The sign of life is part of each transaction that writes records.
     """
-    if (fence := store.fences.get(run_id)) and not fence(connection):
-        return False
+
+    def __init__(self, worker: str, lost: Callable[[], None] = lambda: None) -> None:
+        self.worker, self.lost = worker, False
+        self._tell = lost
+
+    def lose(self) -> None:
+        """Note that the store has given the worker up. The callback is called once."""
+        if not self.lost:
+            self.lost = True
+            self._tell()
+
+
+class FencedError(Exception):
+    """The transaction must not be committed: the worker was given up."""
+
+
+def sign_of_life(store: Store, worker: str) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement that renews the lease of a worker, if the store still knows it."""
+    if store.engine.dialect.name == "sqlite":
+        return f"UPDATE {WORKER.name} SET beat = ? WHERE id = ?", (time.time(), worker)  # noqa: S608
+    now = "extract(epoch FROM clock_timestamp())"
+    return f"UPDATE {WORKER.name} SET beat = {now} WHERE id = %s", (worker,)  # noqa: S608
+
+
+def may_write(store: Store, run_id: str, connection: Connection) -> bool:
+    """Whether this process may write the records of a run. Asks only after a long silence."""
     lease = store.leases.get(run_id)
     if lease is None or lease.is_fresh:
         return True
@@ -178,6 +203,30 @@ def may_write(store: Store, run_id: str, connection: Connection) -> bool:
     if lease.lost or not connection.execute(beat).rowcount:
         lease.lose()
     return not lease.lost
+
+
+def insert_fenced(
+    store: Store, connection: Connection, part: Rows, paid: Rows, *, again: bool
+) -> None:
+    """Insert rows of a run and their calls; the calls alone if another process has the run.
+
+    Raise FencedError if that shows only now: the transaction has to be repeated without the rows.
+    `again` says that the transaction was tried before and may have been committed.
+    """
+    rows, calls, parts = part[2], paid[2], []
+    fence = store.fences.get(rows[0][0]) if rows else None
+    is_lost = fence is not None and fence.lost
+    if rows and not is_lost and may_write(store, rows[0][0], connection):
+        parts.append(part)
+    elif calls and store.fences and not is_kept(connection, calls[0][0]):
+        return  # somebody deleted the run under its workers
+    if not (again and calls and has_row(connection, *paid[:2], calls[0])):
+        parts.append(paid)  # else only the confirmation got lost
+    alive = sign_of_life(store, fence.worker) if fence and not is_lost else None
+    if not insert_if(connection, alive, parts):
+        assert fence
+        fence.lose()
+        raise FencedError
 
 
 def has_run(store: Store, run_id: str) -> bool:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, and_, delete, func, insert, or_, select, upda
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.store import lease
 from pennyweight.store.connection import guarded
-from pennyweight.store.lease import Owner, shared_clock
+from pennyweight.store.lease import Owner, shared_clock, sign_of_life
 from pennyweight.store.tables import PORTION, QUEUE, RECORD, SHARE, TURN, WORKER
 
 if TYPE_CHECKING:
@@ -204,9 +204,8 @@ def _from_queue(
 
 
 def renew(store: Store, worker: str, connection: Connection) -> bool:
-    """Show a sign of life; false if the worker was given up. It also fences what is written."""
-    query = update(WORKER).where(WORKER.c.id == worker).values(beat=shared_clock(store.engine))
-    return connection.execute(query).rowcount == 1
+    """Show a sign of life; false if the worker was given up."""
+    return connection.exec_driver_sql(*sign_of_life(store, worker)).rowcount == 1
 
 
 def settle(

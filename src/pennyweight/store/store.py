@@ -26,10 +26,9 @@ from sqlalchemy import (
 
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.record import AttemptKey
-from pennyweight.store.bulk_insert import has_row, insert
 from pennyweight.store.cells import SETTINGS, DamagedRun, checked, frame, json_cell, sound
 from pennyweight.store.connection import DEFAULT, connect, connect_reader, file_of, guarded, shown
-from pennyweight.store.lease import Lease, is_kept, may_write, remove_run
+from pennyweight.store.lease import Fence, FencedError, Lease, insert_fenced, remove_run
 from pennyweight.store.tables import CALL, JUDGMENT, RECORD, RUN
 
 READ_BATCH = 2_000
@@ -146,8 +145,8 @@ class Store:
         self._file: tuple[int, int] | None = None
         self.leases: dict[str, Lease] = {}
         """The runs that this process has taken through this store."""
-        self.fences: dict[str, Callable[[Connection], bool]] = {}
-        """By shared run: whether this process may still write its records, asked as it does."""
+        self.fences: dict[str, Fence] = {}
+        """By shared run: the right of this process to write its records."""
 
     @property
     def exists(self) -> bool:
@@ -261,15 +260,13 @@ class Store:
         self, table: Table, columns: Sequence[str], rows: Sequence[Row], calls: Sequence[Row]
     ) -> None:
         def change(connection: Connection, again: bool) -> None:
-            if rows and may_write(self, rows[0][0], connection):
-                insert(connection, table, columns, rows)
-            elif calls and self.fences and not is_kept(connection, calls[0][0]):
-                return  # somebody deleted the run under its workers
-            if again and calls and has_row(connection, CALL, CALL_COLUMNS, calls[0]):
-                return  # it was committed, only the confirmation got lost
-            insert(connection, CALL, CALL_COLUMNS, calls)
+            paid = CALL, CALL_COLUMNS, calls
+            insert_fenced(self, connection, (table, columns, rows), paid, again=again)
 
-        self._change(change)
+        try:
+            self._change(change)
+        except FencedError:
+            self._change(change)  # the calls alone: they were paid for
 
     def _change(
         self, change: Callable[[Connection, bool], None], patience: float | None = None

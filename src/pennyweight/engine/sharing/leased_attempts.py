@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pennyweight.engine.attempt_queues import AttemptQueue
 from pennyweight.engine.limiter import Limiter
 from pennyweight.engine.sharing.worker import Worker
+from pennyweight.engine.writer import SMALL_GROUP
 from pennyweight.store.shared_runs import Claim, LostLeaseError, made, places
 from pennyweight.store.store import RECORD_COLUMNS, Row
 from pennyweight.suite.plan import Attempt, SubjectPlan
@@ -51,6 +52,8 @@ class LeasedAttempts:
     _back: deque[int] = field(default_factory=deque)
     _refused: set[int] = field(default_factory=set)
     """Portions that this worker could not complete, and does not take again."""
+    _workers: int = 1
+    """How many workers the run had when this one last asked."""
 
     def queues(
         self, limiters: dict[str, Limiter], account_of: Callable[[str], str]
@@ -83,6 +86,12 @@ class LeasedAttempts:
         if fixed:
             share()
             worker.beats.append(share)
+
+    def companions(self) -> int:
+        """Half of the store's work is beginning and ending transactions of a few records."""
+        if self._workers == 1:
+            return 0
+        return min(SMALL_GROUP, sum(int(queue.limiter.limit) for queue in self._queues))
 
     def wake(self) -> None:
         """Let those who wait look whether the run stops."""
@@ -140,7 +149,7 @@ class LeasedAttempts:
         got = self.worker.claim(
             subjects, size, held=[*self._held], done=done, back=back, without=[*self._refused]
         )
-        portion = got.portion
+        portion, self._workers = got.portion, got.workers
         if portion is None:
             return got, []
         plan = self.plans[portion.subject]

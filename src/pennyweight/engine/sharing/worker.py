@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import Connection
-
 from pennyweight.engine.budget import Budget
 from pennyweight.engine.limiter import ClosedError
 from pennyweight.engine.resume import HEARTBEAT
@@ -18,6 +16,7 @@ from pennyweight.engine.sharing.grants import Grants
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.store.connection import guarded, limit_idle
 from pennyweight.store.lanes.turns import take_turns
+from pennyweight.store.lease import Fence
 from pennyweight.store.shared_runs import Claim, LostLeaseError, claim, join, leave, renew
 from pennyweight.store.shared_runs import shared_run as find_shared
 from pennyweight.store.store import Store
@@ -42,23 +41,15 @@ class Worker:
         """Stops the engine; called in its loop."""
         self.beats: list[Callable[[], None]] = []
         """Called with each heartbeat, in its thread."""
-        self._lost, self._tell = False, lost
         self._ended = threading.Event()
         limit_idle(store.engine)
         try:
             self.id = join(store, run_id)
         except LostLeaseError:
             raise UsageError(_not_shared(run_id)) from None
-        store.fences[run_id] = self._fence
+        self._fence = store.fences[run_id] = Fence(self.id, lost)
         self._thread = threading.Thread(target=self._beat, name="worker", daemon=True)
         self._thread.start()
-
-    def _fence(self, connection: Connection) -> bool:
-        """Renew the lease within the transaction that writes records; false if it is lost."""
-        if not self._lost and renew(self.store, self.id, connection):
-            return True
-        self.lose()
-        return False
 
     def _beat(self) -> None:
         while not self._ended.wait(HEARTBEAT):
@@ -99,9 +90,7 @@ class Worker:
 
     def lose(self) -> None:
         """Note that the store has given this worker up. The callback is called once."""
-        if not self._lost:
-            self._lost = True
-            self._tell()
+        self._fence.lose()
 
     def fail(self, error: BaseException) -> None:
         """Note that no attempts can be taken, and stop."""
@@ -119,7 +108,7 @@ class Worker:
         self._ended.set()
         self._thread.join()
         self.store.fences.pop(self.run_id, None)
-        if not self._lost:
+        if not self._fence.lost:
             with suppress(StoreError, LostLeaseError):  # it is given up a little later then
                 leave(self.store, self.run_id, self.id, done)
 
