@@ -82,6 +82,36 @@ def test_every_bar_leads_to_its_records(store):
     assert wanted[("capability", "category")] == [c["n"] for c in held["coverage"]["cells"]]
 
 
+def test_marks_of_sides_lead_to_the_records_that_they_count(tmp_path):
+    made = Store(str(tmp_path / "pennyweight.db"))
+    made.add_run(run(attempts=72, status="done", settings={**SETTINGS, **RULES}))
+    dice = random.Random(4)
+    rows = [
+        record(
+            f"t{i:02}", subject=subject, target="4" if i % 5 else None, category=dice.choice("ab"),
+            status="error" if i % 7 == 0 else "ok", error="no route" if i % 7 == 0 else None,
+            response=f"FINAL_ANSWER: {dice.choice('45')}", cost_usd=0.01,
+            latency_ms=None if i % 7 == 0 else 50.0 + i,
+            prompt_tokens=None if i % 7 == 0 else 5, completion_tokens=None if i % 7 == 0 else i,
+        )
+        for subject in ("one", "two")
+        for i in range(36)
+    ]  # fmt: skip
+    made.write(rows, [call("t00")])
+    told = compute(made, kept.state(made, RUN).run)
+
+    def link(wanted):
+        return str(look.count(made, RUN, read_filter(write_filter(wanted))))
+
+    shown = {c.name: c for c in charts(told, link) if c.rows[0][-1] == "records"}
+    assert {"sides", "categories", "latency", "tokens"} <= set(shown)
+    for chart in shown.values():
+        assert chart.links, chart.name
+        for (row, _), found in chart.links.items():
+            assert int(found) == chart.rows[row][-1], chart.name
+    made.close()
+
+
 def test_the_table_below_a_chart_leads_where_its_marks_do(store):
     told = compute(store, kept.state(store, RUN).run)
     for chart in charts(told, lambda wanted: f"/{sorted(wanted.items())}"):

@@ -23,6 +23,7 @@ from pennyweight.scoring.chart_types import (
     RowChart,
 )
 from pennyweight.scoring.digest import ComparisonDigest, ErrorCount, group_name
+from pennyweight.scoring.overview import best_first
 from pennyweight.scoring.scores import Group
 
 BINS = 20
@@ -81,13 +82,16 @@ MAX_ANSWERS = 12
 MAX_SPELLINGS = 12
 MAX_SPELLING_CHARACTERS = 1_000
 """With more or longer spellings of an answer, an address cannot filter by them."""
-MAX_ROWS = 40
+MAX_ROWS = 100
+"""The most rows of a chart; of more sides, the best."""
 MAX_ERRORS = 3
 
 
 def differences(compared: ComparisonDigest | None, metric: str | None) -> RowChart | None:
     """Return the paired differences of one metric, for a forest plot."""
     pairs = compared["pairs"] if compared else []
+    if compared and any(p["metric"] == metric for p in compared.get("gaps", ())):
+        pairs = compared["gaps"]  # their intervals agree with the leaderboard
     known = {p["metric"] for p in pairs}
     chosen = next((n for n in (metric, "pass_rate", "accuracy") if n in known), None)
     rows: list[ChartRow] = [
@@ -135,14 +139,19 @@ def estimates(groups: Sequence[Group], metric: str | None) -> RowChart | None:
     """Return the estimates of a metric, group by group."""
     if metric is None:
         return None
-    rows = [found for group in groups if (found := row(group, metric))]
-    return {"metric": metric, "rows": rows[:MAX_ROWS]} if rows else None
+    rows = [found for group in most(groups, metric) if (found := row(group, metric))]
+    return {"metric": metric, "rows": rows} if rows else None
+
+
+def most(groups: Sequence[Group], metric: str) -> Sequence[Group]:
+    """Return the groups that a chart has room for: the best, if there are too many."""
+    return groups if len(groups) <= MAX_ROWS else best_first(groups, metric)[:MAX_ROWS]
 
 
 def frontier(groups: Sequence[Group], metric: str | None) -> RowChart | None:
     """Mark the sides that no other is both cheaper and better than."""
     rows: list[ChartRow] = []
-    for group in groups if metric is not None else ():
+    for group in most(groups, metric) if metric is not None else ():
         found, cost = row(group, metric or ""), group.estimates["cost_usd_mean"].value
         if found and isinstance(cost, float) and math.isfinite(cost):
             rows.append({**found, "cost": cost})
@@ -152,7 +161,7 @@ def frontier(groups: Sequence[Group], metric: str | None) -> RowChart | None:
     for one, (value, cost) in zip(rows, places, strict=True):
         others = (place for place in places if place != (value, cost))
         one["frontier"] = not any(c <= cost and v >= value for v, c in others)
-    return {"metric": metric, "rows": rows[:MAX_ROWS]}
+    return {"metric": metric, "rows": rows}
 
 
 def reliability(frame: pl.LazyFrame) -> list[Bin] | None:

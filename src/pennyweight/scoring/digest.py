@@ -15,7 +15,7 @@ from pennyweight.scoring.chart_types import ChartData
 from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 
-VERSION = 16
+VERSION = 17
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The metrics that can be the headline of records: `headline_of` chooses."""
@@ -28,6 +28,18 @@ MEASURES = {
     "impl_rate_mean": "impl_rate",
 }
 """The measure behind each headline metric: its mean over the attempts is the headline."""
+
+
+def counted(metric: str) -> dict[str, Any]:
+    """Return the filter of the records that a headline metric counts: those that have its measure.
+
+    >>> counted("accuracy"), counted("impl_rate_mean")
+    ({'correct': 'known'}, {'impl_rate': (0, None)})
+    """
+    measure = MEASURES.get(metric)
+    if measure is None:
+        return {}
+    return {measure: "known" if measure in {"correct", "passed"} else (0, None)}
 
 
 class GroupDigest(TypedDict):

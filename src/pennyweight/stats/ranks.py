@@ -15,6 +15,8 @@ Flags = NDArray[np.bool_]
 DRAWS = 2000
 BLOCKS = 1000
 """Beyond this many tasks, the means of blocks of tasks take their place."""
+LEAST = 1e-9
+"""The lowest level of an interval: with few tasks nothing can be shown at any level."""
 _CHUNK = 100
 
 
@@ -54,7 +56,7 @@ def rank_ranges(values: Floats, confidence: float, seed: int) -> RankRanges:
         high=tuple(sides - int(n) for n in better.sum(axis=1)),
         groups=tuple(_groups(order, better)),
         p=p,
-        level=2 * float(special.stdtr(max(len(blocks) - 1, 1), -limit)),
+        level=min(1 - confidence, max(LEAST, 2 * float(special.stdtr(len(blocks) - 1, -limit)))),
     )
 
 

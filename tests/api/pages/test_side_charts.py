@@ -97,3 +97,17 @@ def test_every_mark_names_its_side_and_leads_to_it(made):
 
 def test_one_side_has_no_charts_of_sides():
     assert digest(resolve([r for r in rows() if r["subject"] == "a"]))["charts"]["each"] is None
+
+
+def test_of_many_sides_the_charts_show_the_best():
+    many = [
+        {"task_id": f"t{task}", "subject": f"s{n:03}", "passed": task * 4 < n, "cost_usd": n / 1e3}
+        for n in range(104)
+        for task in range(26)
+    ]
+    found = digest(resolve(many))["charts"]
+    for name in ("sides", "frontier"):
+        shown = {row["name"] for row in found[name]["rows"]}
+        assert len(shown) == 100, name
+        assert {"s103", "s050"} <= shown, name
+        assert "s000" not in shown, name

@@ -77,6 +77,19 @@ def test_equal_sides_are_rarely_called_best(sides):
     assert claims <= 12, "5 % of 120 is 6; 12 or more is unlikely (0.5 %) if the level holds"
 
 
+def test_of_equal_sides_none_is_ahead():
+    given = [
+        {"subject": name, "task_id": f"t{n}", "passed": n > 0 or name == "\u202ed"}
+        for name in ("a", "b", "c", "\u202ed")
+        for n in range(8)
+    ]
+    said = str(concluded(given[:24]))
+    assert "All have 87.5 %" in said
+    assert "ahead" not in said
+    other = str(concluded([*given, *({**row, "subject": "e"} for row in given[24:])]))
+    assert "e and ⟨U+202E⟩d are ahead with 100.0 %" in other
+
+
 def test_of_two_equal_sides_neither_is_ahead():
     given = [
         {"subject": name, "task_id": f"t{n}", "passed": True, "cost_usd": 0.01}

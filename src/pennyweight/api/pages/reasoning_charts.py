@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from pennyweight.scoring.chart_data import MAX_ROWS, has, in_bins, row
+from pennyweight.scoring.chart_data import has, in_bins, most, row
 from pennyweight.scoring.chart_types import Bin, ChartRow, RowChart, SourceBins
 from pennyweight.scoring.scores import Group
 
@@ -54,7 +54,7 @@ def _bins(frame: pl.LazyFrame, source: str, said: pl.Expr) -> list[SourceBins]:
 def thinking(groups: Sequence[Group], metric: str | None) -> RowChart | None:
     """Return the quality of each side with its output tokens and dollars, where sides think."""
     rows: list[ChartRow] = []
-    for group in groups if metric is not None else ():
+    for group in most(groups, metric) if metric is not None else ():
         found, tokens = row(group, metric or ""), group.estimates["completion_tokens_mean"].value
         cost = group.estimates["cost_usd_mean"].value
         if found and isinstance(tokens, float) and math.isfinite(tokens):
@@ -64,4 +64,4 @@ def thinking(groups: Sequence[Group], metric: str | None) -> RowChart | None:
     thinks = any(group.estimates["thinking_share"].value for group in groups)
     if metric is None or len(rows) < 2 or not thinks:
         return None
-    return {"metric": metric, "rows": rows[:MAX_ROWS]}
+    return {"metric": metric, "rows": rows}

@@ -13,7 +13,7 @@ import polars as pl
 
 from pennyweight.render.page import visible
 from pennyweight.render.page.board import BoardChoice
-from pennyweight.render.page.grid import GridSide
+from pennyweight.render.page.grid import GridSide, column_heads
 from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.scoring.chart_data import has
 from pennyweight.scoring.digest import MEASURES, GridDigest, RecordsDigest
@@ -164,7 +164,8 @@ def grid_columns(
     groups = {side["name"]: side["group"] for side in board["sides"]}
     places = {side: place for place, side in enumerate(grid["sides"])}
     order = [row.name for row in view.rows if row.name in places] if view else []
-    sides = tuple(GridSide(one, query(groups[one])) for one in order)
+    brief = column_heads(order)
+    sides = tuple(GridSide(one, query(groups[one]), brief[one]) for one in order)
     return sides, tuple(places[one] for one in order)
 
 

@@ -39,7 +39,8 @@ class RecordLists:
 
     def side(self, wanted: Mapping[str, Any]) -> str | None:
         """Return the list of a side; other marks of charts have no list."""
-        return self.link(wanted) if wanted and set(wanted) <= {"subject", "tier"} else None
+        own = {n: v for n, v in wanted.items() if v not in ("known", (0, None))}
+        return self.link(own) if own and set(own) <= {"subject", "tier"} else None
 
 
 def filter_of(wanted: Mapping[str, Any]) -> queries.Filter:

@@ -10,6 +10,7 @@ from typing import Any
 from pennyweight.render.charts import svg
 from pennyweight.render.charts.scales import Scale
 from pennyweight.render.charts.svg import CHAR, Chart, ChartMark, Drawing, Link, cut, middle
+from pennyweight.scoring.digest import counted
 from pennyweight.text.format import plural, share, tick
 from pennyweight.text.notation import SHARE
 
@@ -161,7 +162,7 @@ def repeats(data: Sequence[Mapping[str, Any]], sides: int, link: Link) -> Chart:
             ):
                 value, low, high = point[name]
                 text = f"{cut(side['name'], 60)}, k = {point['k']}, {words}: {share(value)}"
-                mark = ChartMark(text, link(side["filter"]), (row, column))
+                mark = ChartMark(text, link({**side["filter"], "passed": "known"}), (row, column))
                 curves[kind].append(PanelMark(point["k"], value, (low, high), mark))
         panels.append(SidePanel(side["name"], list(curves.items())))
     ends = [point["k"] for side in data for point in side["points"]]
@@ -176,9 +177,10 @@ def repeats(data: Sequence[Mapping[str, Any]], sides: int, link: Link) -> Chart:
 
 
 def _spread(
-    name: str, title: str, note: str, unit: str, data: Sequence[Mapping[str, Any]], link: Link
+    measure: str, title: str, note: str, unit: str, data: Sequence[Mapping[str, Any]], link: Link
 ) -> Chart:
     """Draw the distribution of a measure: the middle half as a box, 5 to 95 % as a line."""
+    name = title.lower()
     slow = name == "latency" and max(r["quantiles"][4] for r in data) >= SECONDS_FROM
     size, words = (1_000.0, "seconds") if slow else (1.0, unit)
     lows = [r["quantiles"][0] / size for r in data]
@@ -199,7 +201,7 @@ def _spread(
         facts = f"median {tick(q[2])}, 5 to 95 %: {tick(q[0])} to {tick(q[4])} {words}"
         mark = ChartMark(
             f"{cut(row['name'], 60)}: {facts}",
-            link(row["filter"]),
+            link({**row["filter"], measure: (0, None)}),
             (index, 3),
             (0.0, y - step / 2, float(drawing.width), step),
         )
@@ -215,13 +217,13 @@ def _spread(
 def latency(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
     """Draw how long the attempts of each side took."""
     note = "Time per attempt: the median, the middle half of the attempts, and 5 to 95 % of them."
-    return _spread("latency", "Latency", note, "milliseconds", data, link)
+    return _spread("latency_ms", "Latency", note, "milliseconds", data, link)
 
 
 def tokens(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
     """Draw how many tokens the attempts of each side used."""
     note = "Tokens per attempt: the median, the middle half of the attempts, and 5 to 95 % of them."
-    return _spread("tokens", "Tokens", note, "tokens", data, link)
+    return _spread("total_tokens", "Tokens", note, "tokens", data, link)
 
 
 def categories(data: Sequence[Mapping[str, Any]], metric: str, link: Link) -> Chart:
@@ -247,7 +249,7 @@ def categories(data: Sequence[Mapping[str, Any]], metric: str, link: Link) -> Ch
         x, y = left + wide * kinds.index(cell["category"]), 20 + step * names.index(cell["name"])
         where = f"{cut(cell['name'], 60)}, {cut(cell['category'], 40)}"
         text = f"{where}: {share(cell['value'])}, {plural(cell['n'], 'record')}"
-        href = link({**cell["filter"], "category": cell["category"]})
+        href = link({**cell["filter"], "category": cell["category"], **counted(metric)})
         mark = ChartMark(text, href, (index, 2))
         drawing.box(
             (x + 1, y, wide - 2, step - 2),

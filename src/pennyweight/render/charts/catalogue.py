@@ -24,6 +24,7 @@ from pennyweight.render.charts.svg import (
     middle,
 )
 from pennyweight.render.format import unit_of
+from pennyweight.scoring.digest import counted
 from pennyweight.text.format import count, estimate, money, plural, quantity, share, tick
 from pennyweight.text.notation import DOLLARS, SHARE
 
@@ -138,7 +139,8 @@ def _reliability(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
 def _answers(data: Sequence[Mapping[str, Any]], link: Link) -> Chart:
     """Draw the most frequent answers."""
     step = min(40.0, (HEIGHT - 12) / len(data))
-    drawing = Drawing("Answers", left=130, right=48, top=6)
+    height = min(HEIGHT, int(step * len(data) + 12))
+    drawing = Drawing("Answers", left=130, right=48, top=6, height=height)
     x = drawing.x(0, max(row["n"] for row in data))
     for index, row in enumerate(data):
         y, high = 8 + step * index, min(20.0, step * 0.72)
@@ -189,11 +191,12 @@ def _frontier(data: Mapping[str, Any], link: Link) -> Chart:
         if None not in (row["low"], row["high"]):
             drawing.line(place[0], y(row["low"]), place[0], y(row["high"]), "whisker faint")
         text = f"{row['name']}: {quantity(row['value'], unit)}, {money(row['cost'])} per attempt"
-        mark = ChartMark(text, link(row["filter"]), (index, 0))
+        mark = ChartMark(text, link({**row["filter"], **counted(data["metric"])}), (index, 0))
         drawing.dot(*place, "dot best" if row["frontier"] else "dot", mark, 5)
-    for row, place in zip(rows, places, strict=True):
-        if row["frontier"] or len(rows) <= MAX_LABELS:
-            labels.put(*place, brief[row["name"]])
+    named = [n for n, r in enumerate(rows) if r["frontier"] or len(rows) <= MAX_LABELS]
+    best = min(named, key=lambda n: places[n][1])  # its label matters most, so it comes first
+    for row, place in ((rows[n], places[n]) for n in sorted(named, key=lambda n: n != best)):
+        labels.put(*place, brief[row["name"]])
     times = next((n for n in ATTEMPTS if most * n >= 0.1), ATTEMPTS[-1])
     per = "attempt" if times == 1 else plural(times, "attempt")
     axis = replace(x, low=x.low * times, high=x.high * times)

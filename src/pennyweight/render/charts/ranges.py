@@ -11,6 +11,7 @@ from pennyweight.render.charts import svg
 from pennyweight.render.charts.scales import Scale, around, ticks
 from pennyweight.render.charts.svg import Chart, ChartMark, Drawing, Link, cut
 from pennyweight.render.format import unit_of
+from pennyweight.scoring.digest import counted
 from pennyweight.text.format import estimate, plural, quantity, tick, tick_points
 from pennyweight.text.notation import POINTS, SHARE
 
@@ -96,14 +97,22 @@ def _estimates(
 def sides(data: Mapping[str, Any], link: Link) -> Chart:
     """Draw the sides of a comparison."""
     note = "The best first. Lines are confidence intervals; the leaderboard tests the differences."
-    return _estimates("sides", "of each side", note, data, lambda row: link(row["filter"]))
+    known = counted(data["metric"])
+    return _estimates(
+        "sides", "of each side", note, data, lambda row: link({**row["filter"], **known})
+    )
 
 
 def categories(data: Mapping[str, Any], link: Link) -> Chart:
     """Draw the categories."""
     note = "Each category with its confidence interval."
+    known = counted(data["metric"])
     return _estimates(
-        "categories", "by category", note, data, lambda row: link({"category": row["name"]})
+        "categories",
+        "by category",
+        note,
+        data,
+        lambda row: link({"category": row["name"], **known}),
     )
 
 

@@ -11,6 +11,7 @@ from pennyweight.render.charts import svg
 from pennyweight.render.charts.scales import Scale
 from pennyweight.render.charts.svg import Chart, ChartMark, Drawing, Link
 from pennyweight.render.format import unit_of
+from pennyweight.scoring.digest import counted
 from pennyweight.text.format import money, number, plural, quantity, share, tick
 from pennyweight.text.notation import DOLLARS, SHARE
 
@@ -45,7 +46,7 @@ def thinking(data: Mapping[str, Any], link: Link) -> Chart:
         text = (
             f"{row['name']}: {quantity(row['value'], unit)}, {number(row['tokens'])} tokens{cost}"
         )
-        mark = ChartMark(text, link(row["filter"]), (index, 0))
+        mark = ChartMark(text, link({**row["filter"], **counted(data["metric"])}), (index, 0))
         drawing.dot(*place, "dot", mark, 5)
         if every:
             labels.put(*place, brief[row["name"]])

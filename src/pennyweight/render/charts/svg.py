@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import takewhile
+from itertools import groupby, takewhile
 from string import ascii_uppercase
 from typing import Any
 
@@ -228,12 +228,39 @@ def short_names(names: Sequence[str], width: int) -> dict[str, str]:
     ways = (
         [cut(n, 10_000) for n in every],
         ["…" + cut(n[start:], 10_000) for n in every] if start else [],
+        _told_apart(every),
         [middle(n, width) for n in every],
     )
     for way in ways:
         if way and len(set(way)) == len(every) and max(map(len, way)) <= width:
             return dict(zip(every, way, strict=True))
     return {n: letter(i) for i, n in enumerate(every)}
+
+
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """Leave out the words that all names share at the same place; empty if they differ in length.
+
+    >>> _told_apart(["lab/long-name-1-preview · T0", "lab/long-name-2-preview · T1"])
+    ['…1… · T0', '…2… · T1']
+    """
+    words = [re.findall(r"[^-_/.: ·]+|[-_/.: ·]+", name) for name in names]
+    if len(set(map(len, words))) != 1:
+        return []
+    shared = [len(set(column)) == 1 for column in zip(*words, strict=True)]
+    made = []
+    for parts in words:
+        runs = (
+            (same, [part for _, part in run])
+            for same, run in groupby(zip(shared, parts, strict=True), lambda one: one[0])
+        )
+        made.append(cut("".join(_run(run) if same else "".join(run) for same, run in runs), 10_000))
+    return made
+
+
+def _run(words: Sequence[str]) -> str:
+    """Shorten words that all names share; what only separates stays."""
+    last = words[-1] if words[-1].isspace() or "·" in words[-1] else ""
+    return words[0] if len(words) == 1 and not words[0].isalnum() else f"…{last}"
 
 
 def letter(index: int) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pennyweight.render.charts.svg import middle
 from pennyweight.render.format import estimate_cells, unit_of
+from pennyweight.render.page import visible
 from pennyweight.render.page.leaderboard import board_of, is_probed, leaderboard
 from pennyweight.render.page.metric_titles import metric_title
-from pennyweight.render.plain import one_line
 from pennyweight.render.sentences import QUALITY
 from pennyweight.render.view import estimate
 from pennyweight.text.format import count, interval, level, money, plural, points, quantity
@@ -179,7 +180,7 @@ class _Told:
         parts: list[Words] = []
         if len(self.order) == 2:
             parts.append(Words(f"No difference in {_noun(self.metric)} is shown between "))
-            parts += [*_listed([_name(s) for s in named]), Words(". ")]
+            parts += _listed([_name(s) for s in named])
         elif len(named) == len(self.order):
             every = f"None of the {count(len(named))} sides is shown to be better than the others. "
             parts.append(Words(every))
@@ -189,16 +190,30 @@ class _Told:
         else:
             parts += _listed([_name(s) for s in named])
             parts.append(Words(" may be the best: they cannot be told apart. "))
-        value = quantity(_value(first, self.metric), unit_of(self.metric))
-        parts += [Words(_name(first), name=True), Words(f" is ahead with {value}")]
-        if len(self.order) == 2:
-            size, sure = self._gap(second)
-            parts = [*parts[:-1], Words(f" is ahead by {size}{sure}")]
-            if self.gap(second) == 0:  # neither is ahead
-                parts = [*parts[:-3], Words(f": {size}{sure}")]
+        parts += self._ahead(named) if len(self.order) > 2 else self._ahead_by(second)
         parts += [*self._cheapest(first, named), Words(".")]
         notes = (*self._other_tasks(), *self._takes(second), *self._ways(len(self.order)))
         return Conclusion(tuple(parts), notes)
+
+    def _ahead(self, named: Sequence[Mapping[str, Any]]) -> list[Words]:
+        """Say which side has the highest value; several, if theirs is the same."""
+        best = _value(self.order[0], self.metric)
+        value = quantity(best, unit_of(self.metric))
+        ahead = [s for s in named if _value(s, self.metric) == best]
+        if len(ahead) == len(self.order):
+            return [Words(f"All have {value}")]
+        names = _listed([_name(s) for s in ahead[:MAX_NAMED]])
+        if len(ahead) > MAX_NAMED:
+            names = [Words(f"{count(len(ahead))} sides")]
+        return [*names, Words(f" {'is' if len(ahead) < 2 else 'are'} ahead with {value}")]
+
+    def _ahead_by(self, second: Mapping[str, Any]) -> list[Words]:
+        """Say by how much the first of two sides is ahead."""
+        size, sure = self._gap(second)
+        if self.gap(second) == 0:  # neither is ahead
+            return [Words(f": {size}{sure}")]
+        first = Words(_name(self.order[0]), name=True)
+        return [Words(". "), first, Words(f" is ahead by {size}{sure}")]
 
     def _cheapest(
         self, first: Mapping[str, Any], named: Sequence[Mapping[str, Any]]
@@ -288,7 +303,7 @@ def _listed(names: Sequence[str]) -> list[Words]:
 
 
 def _name(side: Mapping[str, Any]) -> str:
-    return one_line(side["name"], 60)
+    return middle(visible(side["name"]), 60)
 
 
 def _noun(metric: str) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from pennyweight.render.charts.svg import middle, short_names
+from pennyweight.render.page import visible
 from pennyweight.render.page.board import BoardTab
 from pennyweight.render.plain import one_line
 from pennyweight.text.format import count
@@ -17,6 +19,8 @@ from pennyweight.text.format import count
 CELLS = 800
 """About how many cells a page has before more of them are fetched."""
 MIN_ROWS, MAX_ROWS = 8, 40
+HEAD = 30
+"""The most characters in the head of a column."""
 TITLES = {
     "difficulty": "hardest first",
     "disagreement": "most disagreement",
@@ -39,6 +43,8 @@ class GridSide:
 
     name: str
     query: str
+    brief: str = "all attempts"
+    """The name in the head of a narrow column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,20 @@ class GridView:
     later: str
     alone: str = ""
     """The page of the grid alone."""
+
+
+def column_heads(names: Sequence[str]) -> dict[str, str]:
+    """Return short names for the heads of narrow columns, told apart by what they do not share.
+
+    >>> column_heads(["a-model-with-a-long-name-1 · T0", "a-model-with-a-long-name-2 · T0"])
+    {'a-model-with-a-long-name-1 · T0': '…1 · T0', 'a-model-with-a-long-name-2 · T0': '…2 · T0'}
+    """
+    shown = {name: visible(name) for name in names}
+    brief = short_names(list(shown.values()), HEAD)
+    return {
+        name: brief[told] if brief[told] == told or "…" in brief[told] else middle(told, HEAD)
+        for name, told in shown.items()
+    }
 
 
 def rows_for(sides: int) -> int:

@@ -190,7 +190,9 @@ def leaderboard(
         ranked=bool(ranks),
         leaders=in_front if direct and sum(leaders) == in_front and not choice.find else 0,
         ordered=direct,
-        sorts=tuple((n, str(metric_title(n)), n == sort) for n in known) if address else (),
+        sorts=tuple((n, str(metric_title(n)), n == sort) for n in known)
+        if address and (sort in known or sort == NAME)
+        else (),
         hidden=hidden,
         every_href=address({"all": "1"}) if address and hidden else "",
         name_href=address({"sort": NAME, "order": _turned(choice, NAME)}) if address else "",
