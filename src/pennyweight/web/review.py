@@ -133,7 +133,6 @@ def _record(query: Any, site: Site, state: Any, choice: QueueChoice) -> dict[str
         return values
     detail = api_records.detail(store, run, keys[at])
     row, reply = detail.row, detail.row["response"] or ""
-    pieces = [(reply[: record_texts.MAX_SHOWN_CHARACTERS], "")]
     thought = record_texts.shown_thought(detail.measures, reply) or ""
     steps = trajectory.trajectory(row)
     new_page()
@@ -143,8 +142,8 @@ def _record(query: Any, site: Site, state: Any, choice: QueueChoice) -> dict[str
         "measures": detail.measures,
         "mine": given.get(keys[at]),
         "turns": record_texts.prompt_turns(row["messages"], row["input"], raw=False),
-        "reply": record_texts.shown_text(pieces, record_texts.REPLY_BYTES, raw=False),
-        "thought": record_texts.shown_text([(thought, "")], record_texts.THOUGHT_BYTES, raw=False),
+        "reply": record_texts.unmarked_text(reply, record_texts.REPLY_BYTES),
+        "thought": record_texts.unmarked_text(thought, record_texts.THOUGHT_BYTES),
         "steps": trajectory.shown_steps(steps[:MAX_STEPS]),
         "step_count": len(steps),
         "work": record_texts.agent_work(row),
@@ -164,7 +163,7 @@ def _question(query: Any, site: Site, run: Any, choice: QueueChoice) -> dict[str
         return values
     asked = every[at]
     texts = [
-        (title, record_texts.shown_text([(text, "")], record_texts.PROMPT_BYTES, raw=False))
+        (title, record_texts.unmarked_text(text, record_texts.PROMPT_BYTES))
         for title, text in asked.transcript[: record_texts.MAX_TURNS]
     ]
     return values | {

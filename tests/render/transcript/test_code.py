@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextvars import copy_context
 
 import pytest
@@ -20,7 +21,7 @@ def test_code_of_an_extreme_shape_is_plain(hostile: str) -> None:
 
 
 def test_a_page_colours_so_much_code_and_no_more() -> None:
-    text = "x = 1\n" * 300
+    text = "x = 1\n" * 300  # 1,800 characters
 
     def page() -> list[bool]:
         code.new_page()
@@ -29,3 +30,17 @@ def test_a_page_colours_so_much_code_and_no_more() -> None:
     first = copy_context().run(page)
     assert first == [True] * 11 + [False] * 3
     assert copy_context().run(page) == first
+
+
+def test_long_code_is_coloured_in_parts() -> None:
+    text = "\n".join(f"def f{n}():\n    return {n}\n" for n in range(400))
+
+    def lines(most: int) -> list[str]:
+        code.new_page()
+        return [str(block.html) for block in code.code_blocks(text, "python", most)]
+
+    whole, part = copy_context().run(lines, 100_000), copy_context().run(lines, 10_000)
+    for found in (whole, part):
+        assert re.sub("<[^>]*>", "", "".join(found)) == f"{text}\n"
+    assert all("<span" in line for line in whole if "return" in line)
+    assert 50 < sum("<span" in line for line in part) < 300

@@ -6,7 +6,10 @@ from pennyweight.render.transcript.record import (
     agent_work,
     marked_reply,
     prompt_turns,
+    shortened,
+    shown_text,
     shown_thought,
+    unmarked_text,
 )
 from pennyweight.text.extraction import AnswerRule
 
@@ -84,3 +87,29 @@ def test_work_of_any_shape_is_read():
     for odd in (None, "[]", "no json", '"x"', "7", '{"turns": 7, "diff": 7, "checks": [7, {}]}',
                 '{"files": [1], "left_out": {"a": 1}, "checks": {"holds": "yes"}}'):  # fmt: skip
         agent_work({"work": odd, "response": None})
+
+
+def test_the_end_of_a_text_that_is_too_long_is_shown():
+    """Answers are there."""
+    rules = "".join(f"{n}. Line **{n}**\n" for n in range(1, 9_000))
+    for text in (rules, "word " * 60_000, "<&" * 60_000, "漢字" * 60_000):
+        pieces = [(f"Begin {text}\n\n", ""), ("7", "found")]
+        for raw in (True, False):
+            shown = shown_text(shortened(pieces, 70_000), 70_000, raw=raw)
+            whole = shown.head + shown.middle + shown.tail
+            assert "Begin" in shown.head
+            assert '<mark class="found">7</mark>' in shown.tail
+            assert "The middle of this text is left out here." in whole
+            assert shown.cut
+            assert len(whole.encode()) < 75_000
+    assert shortened([("short", "found")], 70_000) == [("short", "found")]
+
+
+def test_long_code_stays_code_where_its_middle_is_left_out():
+    lines = "".join(f"def f{n}(x):\n    return {n}\n\n" for n in range(4_000))
+    shown = unmarked_text(f"Code:\n\n```python\n{lines}```\n\nSo **7**.", 70_000)
+    assert "<p>So <strong>7</strong>.</p>" in shown.tail
+    assert shown.middle.count('class="language"') == 1
+    assert "return 3999" not in shown.head
+    assert '<pre class="code">' in shown.middle
+    assert "```" not in shown.head + shown.middle + shown.tail

@@ -64,8 +64,9 @@ def record_view(
     new_page()
     row, reply = detail.row, detail.row["response"] or ""
     answer, thought = detail.measures["answer"], texts.shown_thought(detail.measures, reply)
-    pieces = texts.marked_reply(reply, answer, detail.rule, detail.evidence_spans)
-    thoughts = texts.with_corrections(with_wrong_steps([(thought or "", "")]))
+    marked = texts.marked_reply(reply, answer, detail.rule, detail.evidence_spans)
+    pieces = texts.shortened(marked, texts.REPLY_BYTES)
+    thoughts = texts.shortened([(thought or "", "")], texts.THOUGHT_BYTES)
     steps = trajectory.trajectory(row)
     return RecordView(
         row=row,
@@ -77,7 +78,9 @@ def record_view(
             texts.REPLY_BYTES,
             raw=raw,
         ),
-        thought=texts.shown_text(thoughts, texts.THOUGHT_BYTES, raw=raw),
+        thought=texts.shown_text(
+            texts.with_corrections(with_wrong_steps(thoughts)), texts.THOUGHT_BYTES, raw=raw
+        ),
         rule=texts.rule_in_words(detail.rule),
         steps=trajectory.shown_steps(steps),
         step_count=len(steps),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 MAX_CHARACTERS, MAX_COLOURED_LINE, MAX_BLANK = 2_000, 200, 0.6
-"""Larger code, code with longer lines and code that is mostly blank is not coloured.
+"""Larger code is coloured in parts; parts with longer lines or mostly blank ones are not.
 
 The patterns of lexers may take a time that grows with the square of the length, or worse.
 """
@@ -42,14 +43,28 @@ _LANGUAGES = frozenset((
 """Lexers that hostile code of the largest size keeps busy for less than 0.1 s."""
 
 
-def code_blocks(text: str, language: str = "") -> list[Block]:
+def code_blocks(text: str, language: str = "", most: int = PAGE_CHARACTERS) -> list[Block]:
     r"""Return the lines of code as blocks; parts of very long lines are blocks of their own.
+
+    Of long code, the beginning is coloured: what takes about `most` characters of HTML.
 
     >>> [str(block.html) for block in code_blocks("x = 1", "python")]
     ['x = <span class="nu">1</span>\n']
     """
-    if (coloured := _coloured(text, language.strip().lower())) is not None:
-        return [Block(line + "\n", 1) for line in coloured]
+    name = language.strip().lower()
+    if name == "diff":
+        return [Block(_diff_line(line) + "\n", 1) for line in text.split("\n")]
+    if _lexer(name) is None:
+        return _plain_blocks(text)
+    blocks: list[Block] = []
+    for part in _parts(text):
+        coloured = _coloured(part, name) if most > 0 else None
+        most -= sum(len(block.html) for block in coloured or ())
+        blocks += _plain_blocks(part) if coloured is None else coloured
+    return blocks
+
+
+def _plain_blocks(text: str) -> list[Block]:
     blocks = []
     for line in text.split("\n"):
         for at in range(0, len(line) or 1, MAX_LINE):
@@ -59,19 +74,29 @@ def code_blocks(text: str, language: str = "") -> list[Block]:
     return blocks
 
 
+def _parts(text: str) -> Iterator[str]:
+    """Split code into parts that are small enough to be coloured, if possible at empty lines."""
+    while len(text) > MAX_CHARACTERS:
+        empty = text.rfind("\n\n", MAX_CHARACTERS // 2, MAX_CHARACTERS)
+        at = empty + 1 if empty >= 0 else text.rfind("\n", 0, MAX_CHARACTERS)
+        at = at if at >= 0 else text.find("\n", MAX_CHARACTERS)
+        if at < 0:
+            break
+        yield text[:at]
+        text = text[at + 1 :]
+    yield text
+
+
 def new_page() -> None:
     """Begin a page: of all code on it, at most `PAGE_CHARACTERS` are coloured."""
     _left.set(PAGE_CHARACTERS)
 
 
-def _coloured(text: str, name: str) -> list[Markup] | None:
+def _coloured(text: str, name: str) -> list[Block] | None:
     """Return the lines of code in colours; None where it has none."""
-    if name == "diff":
-        return [_diff_line(line) for line in text.split("\n")]
     left = _left.get()
-    within = left is None or len(text) <= left
-    lexer = _lexer(name) if name in _LANGUAGES and within and is_plain(text) else None
-    if lexer is None:
+    lexer = _lexer(name)
+    if lexer is None or (left is not None and len(text) > left) or not is_plain(text):
         return None
     _left.set(None if left is None else left - len(text))
     found = [Markup("")]
@@ -79,7 +104,7 @@ def _coloured(text: str, name: str) -> list[Markup] | None:
         first, *more = piece.split("\n")
         found[-1] += _token(kind, first)
         found += [_token(kind, line) for line in more]
-    return found
+    return [Block(line + "\n", 1) for line in found]
 
 
 def is_plain(text: str) -> bool:
@@ -92,6 +117,8 @@ def is_plain(text: str) -> bool:
 
 @lru_cache(64)
 def _lexer(name: str) -> Lexer | None:
+    if name not in _LANGUAGES:
+        return None
     from pygments.lexers import get_lexer_by_name  # noqa: PLC0415
     from pygments.util import ClassNotFound  # noqa: PLC0415
 

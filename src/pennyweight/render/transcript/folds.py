@@ -60,6 +60,12 @@ def fitting(blocks: Iterable[Block], most: int) -> tuple[list[Block], bool]:
     return found, False
 
 
+def fitting_end(blocks: Iterable[Block], most: int) -> tuple[list[Block], bool]:
+    """Return the last blocks that fit into a number of bytes, and whether some did not."""
+    found, more = fitting(list(blocks)[::-1], most)
+    return found[::-1], more
+
+
 def fold(
     blocks: Sequence[Block], *, cut: bool = False, head: int = HEAD_LINES, tail: int = TAIL_LINES
 ) -> Folded:

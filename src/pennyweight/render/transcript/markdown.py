@@ -22,10 +22,12 @@ from pennyweight.render.transcript.folds import (
     Block,
     Folded,
     fitting,
+    fitting_end,
     fold,
     lines_of,
 )
 from pennyweight.render.transcript.maths import FormulaError, mathml
+from pennyweight.render.transcript.parts import ON, block_parts
 from pennyweight.text.format import count
 
 if TYPE_CHECKING:
@@ -40,10 +42,9 @@ MAX_CHARACTERS = 40_000
 """Of longer texts only the beginning is read as Markdown."""
 MAX_FORMULAS = 4_000
 """Characters of formulas in one text that are set; the rest is shown as it is written."""
-MAX_COLOURED = 12_000
-"""Characters of code in one text that are coloured."""
 MAX_FORMULA_LINES = 60
-MAX_LINE = 1_600
+LEFT_OUT = Markup('<p class="quiet">The middle of this text is left out here.</p>')
+MAX_LINE = 400
 """Longer lines of plain text are split where they are folded."""
 MAX_BLOCK_LINES = 100
 """A text with a longer paragraph, list or table is not read as Markdown, which cannot fold it."""
@@ -70,25 +71,48 @@ def document(pieces: Sequence[MarkedText], most: int = 80_000) -> Folded:
     <p><strong>7</strong> is <mark class="found"><math><mrow><msup><mi>x</mi><mn>2</mn></msup></mrow></math></mark></p>
     <BLANKLINE>
     """  # noqa: E501
-    source, cut, kinds = _source(pieces)
-    reader = _reader()
-    env: dict[str, Any] = {
-        "mark": "", "kinds": kinds, "formulas": MAX_FORMULAS, "coloured": MAX_COLOURED,
-    }  # fmt: skip
-    tokens = reader.parse(source, env)
-    if any(token.level > MAX_NESTING for token in tokens):
-        return plain(pieces, most)
-    blocks, more = fitting(_blocks(tokens, env), most)
-    large = any(block.lines > MAX_BLOCK_LINES for block in blocks if not block.folded)
-    if large or (more and sum(block.lines for block in blocks) < HEAD_LINES):
-        return plain(pieces, most)  # a block that cannot be folded is too large
-    return fold(blocks, cut=cut or more)
+    read = _read(pieces, most, fitting)
+    return fold(read[0], cut=read[1]) if read else plain(pieces, most)
 
 
 def plain(pieces: Sequence[MarkedText], most: int = 80_000) -> Folded:
     """Return text as it is, its middle folded if it is long."""
     blocks, cut = fitting(_chunks(pieces), most)
     return replace(fold(blocks, cut=cut), text=True)
+
+
+def both_ends(
+    first: Sequence[MarkedText], last: Sequence[MarkedText], most: int, *, raw: bool, again: str
+) -> Folded:
+    """Return the beginning and the end of a text as HTML; its middle is left out.
+
+    As Markdown, the end begins with the text `again`.
+    """
+    sizes = most * 2 // 3, most // 3
+    one = None if raw else _read(first, sizes[0], fitting)
+    two = None if raw else _read([(again, ""), *last], sizes[1], fitting_end)
+    text = one is None or two is None
+    if one is None or two is None:
+        one, two = fitting(_chunks(first), sizes[0]), fitting_end(_chunks(last), sizes[1])
+    return replace(fold([*one[0], Block(LEFT_OUT, 1), *two[0]]), cut=True, text=text)
+
+
+def _read(
+    pieces: Sequence[MarkedText], most: int, fit: Callable[..., tuple[list[Block], bool]]
+) -> tuple[list[Block], bool] | None:
+    """Read Markdown; return also whether something was cut off. None if it stays plain text."""
+    source, cut, kinds = _source(pieces)
+    env: dict[str, Any] = {
+        "mark": "", "kinds": kinds, "formulas": MAX_FORMULAS, "coloured": most // 4,
+    }  # fmt: skip
+    tokens = _reader().parse(source, env)
+    if any(token.level > MAX_NESTING for token in tokens):
+        return None
+    blocks, more = fit(_blocks(tokens, env), most)
+    large = any(block.lines > MAX_BLOCK_LINES for block in blocks if not block.folded)
+    if large or (more and sum(block.lines for block in blocks) < HEAD_LINES):
+        return None  # a block that cannot be folded is too large
+    return blocks, cut or more
 
 
 def _chunks(pieces: Sequence[MarkedText]) -> Iterator[Block]:
@@ -126,16 +150,12 @@ def _source(pieces: Sequence[MarkedText]) -> tuple[str, bool, dict[str, str]]:
 
 
 def _blocks(tokens: Sequence[Token], env: dict[str, Any]) -> Iterator[Block]:
-    """Render the blocks of the outermost level one by one."""
-    reader, begin = _reader(), 0
-    for end, token in enumerate(tokens, 1):
-        if token.level or token.nesting == 1:
-            continue
-        part = tokens[begin:end]
-        html = Markup(reader.renderer.render(part, reader.options, env))  # noqa: S704
-        text = "\n".join(t.content for t in part if t.content)
-        yield Block(html, lines_of(text), folded=token.type in {"fence", "code_block"})
-        begin = end
+    """Render the blocks of the outermost level one by one; long lists and paragraphs in parts."""
+    reader = _reader()
+    for whole in block_parts(tokens):
+        html = Markup(reader.renderer.render(whole, reader.options, env))  # noqa: S704
+        text = "\n".join(t.content for t in whole if t.content)
+        yield Block(html, lines_of(text), folded=whole[-1].type in {"fence", "code_block"})
 
 
 @cache
@@ -158,12 +178,13 @@ def _reader() -> MarkdownIt:
         "link_open": lambda *_: '<span class="link">',
         "heading_open": lambda t, _: f'<div class="heading {t.tag}">',
         "heading_close": lambda *_: "</div>\n",
-        "bullet_list_open": lambda *_: '<ul dir="auto">\n',
+        "bullet_list_open": lambda t, _: f'<ul dir="auto"{_start(t)}>\n',
         "ordered_list_open": lambda t, _: f'<ol dir="auto"{_start(t)}>\n',
+        "paragraph_open": lambda t, _: "" if t.hidden else f"<p{_start(t)}>",
         "table_open": lambda *_: '<div class="scroll" tabindex="0"><table>\n',
         "table_close": lambda *_: "</table></div>\n",
-        "th_open": lambda *_: "<th>",  # alignment would be a style attribute
-        "td_open": lambda *_: "<td>",
+        "th_open": lambda t, _: f"<th{_aligned(t)}>",
+        "td_open": lambda t, _: f"<td{_aligned(t)}>",
     }
     for name, rule in rules.items():
         reader.add_render_rule(name, _bound(rule))
@@ -182,7 +203,13 @@ def _bound(rule: Callable[..., str]) -> Callable[..., str]:
 
 def _start(token: Token) -> str:
     start = token.attrGet("start")
-    return f' start="{int(start)}"' if start is not None else ""
+    number = f' start="{int(start)}"' if start is not None else ""
+    return f'{number} class="on"' if token.meta.get(ON) else number
+
+
+def _aligned(token: Token) -> str:
+    """Align by a class: the policy of the page allows no style attributes."""
+    return ' class="num"' if token.attrGet("style") == "text-align:right" else ""
 
 
 def _text(token: Token, env: dict[str, Any]) -> str:
@@ -224,10 +251,10 @@ def _plain(text: str, env: dict[str, Any]) -> tuple[str, str]:
 def _code_block(token: Token, env: dict[str, Any]) -> str:
     text, kind = _plain(token.content.removesuffix("\n"), env)
     words = _SIGN.sub("", token.info).split()
-    env["coloured"] -= len(text)
-    language = words[0] if words and env["coloured"] >= 0 else ""
     name = f'<span class="language">{escape(words[0][:24])}</span>' if words else ""
-    shown = fold(code_blocks(text, language))
+    blocks = code_blocks(text, words[0] if words else "", env["coloured"])
+    env["coloured"] -= sum(len(block.html) for block in blocks) - len(text)
+    shown = fold(blocks)
     return f"{name}{code_html(shown, kind)}\n"
 
 

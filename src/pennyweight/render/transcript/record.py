@@ -12,14 +12,17 @@ from pennyweight.measures.reasoning import CORRECTION
 from pennyweight.render.page import visible
 from pennyweight.render.transcript.code import code_blocks
 from pennyweight.render.transcript.folds import Folded, fitting, fold
-from pennyweight.render.transcript.markdown import MarkedText, document, plain
+from pennyweight.render.transcript.markdown import MarkedText, both_ends, document, plain
 from pennyweight.render.transcript.trajectory import as_text, read_json
 from pennyweight.text.answer_place import place
 from pennyweight.text.extraction import KINDS, AnswerRule
 
 _CORRECTION = re.compile(f"({CORRECTION.replace('(?i-u:', '(?:')})", re.IGNORECASE)
-MAX_SHOWN_CHARACTERS = 60_000
-"""Longer texts are cut on the page, which links to the complete text."""
+GAP = "gap"
+"""The kind of the piece where the middle of a long text is left out."""
+_NEAR = 2_000
+"""How many characters from where it would be cut a long text is cut at the end of a line."""
+_FENCE = re.compile(r"(?m)^ {0,3}(?:```|~~~)[^`\n]*$")
 REPLY_BYTES, PROMPT_BYTES, THOUGHT_BYTES, WORK_BYTES = 70_000, 30_000, 30_000, 12_000
 """The size of each text on the page; no page is larger than 300 kB."""
 DIFF_BYTES = 40_000
@@ -95,8 +98,8 @@ def marked_reply(
     >>> marked_reply("7, or 8. So 7.", "7", None, [(3, 7)])
     [('7, ', ''), ('or 8', 'evidence'), ('. So ', ''), ('7', 'found'), ('.', '')]
     """
-    text = (reply or "")[:MAX_SHOWN_CHARACTERS]
-    first, last = place(reply or "", answer, rule) or (len(text), len(text))
+    text = reply or ""
+    first, last = place(text, answer, rule) or (len(text), len(text))
     marks = [(first, last, "found")]
     for start, end in evidence:
         if end - start < len(text):
@@ -122,9 +125,51 @@ def shown_thought(measures: Mapping[str, Any], reply: str) -> str | None:
     return None if (cot or "").strip() in reply else cot
 
 
+def shortened(pieces: Sequence[MarkedText], most: int) -> list[MarkedText]:
+    """Leave out the middle of a text that is larger than a page of so many bytes shows.
+
+    The end stays, because answers are there. A piece of the kind `GAP` is where the middle was;
+    its text opens the block of code again in which the end begins.
+    """
+    if sum(map(_size, pieces)) <= most * 2 // 3:
+        return [*pieces]
+    first = _first(pieces, most * 2 // 5)
+    last = _first([(text[::-1], kind) for text, kind in pieces[::-1]], most // 8)
+    whole = "".join(text for text, _ in pieces)
+    fences = _FENCE.findall(whole[: len(whole) - sum(len(text) for text, _ in last)])
+    again = f"{fences[-1].strip()}\n" if len(fences) % 2 else "\n"
+    return [*first, (again, GAP), *((text[::-1], kind) for text, kind in last[::-1])]
+
+
+def _size(piece: MarkedText) -> int:
+    return len(piece[0].encode("utf-8", "replace"))
+
+
+def _first(pieces: Sequence[MarkedText], most: int) -> list[MarkedText]:
+    """Return the first pieces of at most so many bytes, the last one cut at the end of a line."""
+    found: list[MarkedText] = []
+    for text, kind in pieces:
+        part = text[:most].encode("utf-8", "replace")[: max(most, 0)].decode("utf-8", "ignore")
+        if len(part) == len(text):
+            found.append((text, kind))
+            most -= _size((text, kind))
+            continue
+        line = part.rfind("\n", max(0, len(part) - _NEAR))
+        return [*found, (part[: line + 1] if line >= 0 else part, kind)]
+    return found
+
+
 def shown_text(pieces: Sequence[MarkedText], most: int, *, raw: bool = False) -> Folded:
-    """Return a text as Markdown, or as it is."""
-    return plain(pieces, most) if raw else document(pieces, most)
+    """Return a text as Markdown, or as it is; of one that is too long, its two ends."""
+    at = next((n for n, (_, kind) in enumerate(pieces) if kind == GAP), None)
+    if at is None:
+        return plain(pieces, most) if raw else document(pieces, most)
+    return both_ends(pieces[:at], pieces[at + 1 :], most, raw=raw, again=pieces[at][0])
+
+
+def unmarked_text(text: str, most: int, *, raw: bool = False) -> Folded:
+    """Return a text without marks, its middle left out if it is too long."""
+    return shown_text(shortened([(text, "")], most), most, raw=raw)
 
 
 def prompt_turns(messages: str | None, question: str | None, *, raw: bool) -> list[PromptTurn]:
@@ -138,8 +183,7 @@ def prompt_turns(messages: str | None, question: str | None, *, raw: bool) -> li
     turns = turns or [("input", question or "")]
     each = PROMPT_BYTES // max(1, min(len(turns), MAX_TURNS))
     return [
-        PromptTurn(role, shown_text([(text[:each], "")], 2 * each, raw=raw))
-        for role, text in turns[:MAX_TURNS]
+        PromptTurn(role, unmarked_text(text, 2 * each, raw=raw)) for role, text in turns[:MAX_TURNS]
     ]
 
 
