@@ -217,7 +217,7 @@ def record(request: Request, site: Site) -> Shown:
     attempts = attempt_matrix(found, key, lambda at: attempt_url(at, "record")) if found else None
     return "record.html", {
         "run": run,
-        "v": record_view(detail, attempts, raw=raw),
+        "v": record_view(detail, attempts, raw=raw, fetched=True),
         "leads": RecordLinks(
             key=written,
             task=run_url(run.id, "task", key=written),
@@ -233,7 +233,7 @@ def record(request: Request, site: Site) -> Shown:
 
 
 def step(request: Request, site: Site) -> Shown:
-    """Show one step of a record in full."""
+    """Show one step of a record in full, or several (`to`) with at most some length each."""
     run = site.run(request.path_params["run"])
     key = read_key(run.id, request.query_params.get("key", ""))
     row = api_records.row(site.store, key)
@@ -242,11 +242,12 @@ def step(request: Request, site: Site) -> Shown:
     if not 1 <= number <= len(steps):
         raise NotFoundError("There is no such step in this record.")
     new_page()
+    last = max(number, whole_number(request.query_params.get("to", "")))
     return "record_step.html", {
         "run": run,
         "row": row,
         "key": write_key(row),
-        "s": trajectory.shown_step(steps[number - 1]),
+        "steps": trajectory.some_steps(steps, number, last),
         "count": len(steps),
     }
 

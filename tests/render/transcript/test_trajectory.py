@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pennyweight.render.transcript.trajectory import shown_steps, trajectory
+from pennyweight.render.transcript.trajectory import shown_steps, some_steps, trajectory
 
 TURNS = [
     {"role": "assistant", "content": "I look.", "reasoning": "First the file.", "at": 100.0,
@@ -75,3 +75,27 @@ def test_many_steps_stay_small():
     assert len(steps) == 500
     assert size < 150_000
     assert all(s.cut for s in steps)
+
+
+def test_most_of_many_steps_are_stubs_where_they_can_be_fetched():
+    turns = [{"role": "assistant", "content": f"word{n} " * 50} for n in range(5_000)]
+    steps = trajectory({"work": json.dumps({"turns": turns})})
+    shown = shown_steps(steps, fetched=True)
+    assert [s.stub for s in shown] == [False] * 24 + [True] * (1_200 - 24)
+    assert all(s.cut for s in shown if s.stub)
+    assert not any(s.stub for s in shown_steps(steps[:60], fetched=True))
+    fetched = some_steps(steps, 30, 4_000)
+    assert [s.step.number for s in fetched] == [*range(30, 46)]
+    assert not any(s.cut for s in fetched)
+
+
+def test_a_call_takes_as_long_as_its_result_comes_later():
+    turns = [
+        {"role": "assistant", "timestamp": "2026-01-02T03:04:05Z",
+         "tool_calls": [{"id": "a", "name": "bash", "arguments": {"command": "make"}}]},
+        {"role": "tool", "tool_call_id": "a", "timestamp": "2026-01-02T03:04:12.500Z",
+         "content": [{"type": "image", "source": {"data": "AAAA"}}, {"type": "text", "text": "x"}]},
+    ]  # fmt: skip
+    (step,) = trajectory({"work": json.dumps({"turns": turns})})
+    assert step.calls[0].time == "7,500 ms"
+    assert step.calls[0].result == "[image]\nx"

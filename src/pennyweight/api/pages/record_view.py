@@ -58,9 +58,13 @@ class RecordLinks:
 
 
 def record_view(
-    detail: RecordDetail, attempts: AttemptMatrix | None, *, raw: bool = False
+    detail: RecordDetail,
+    attempts: AttemptMatrix | None,
+    *,
+    raw: bool = False,
+    fetched: bool = False,
 ) -> RecordView:
-    """Render the texts of a record, as Markdown or as they are."""
+    """Render the texts of a record, as Markdown or as they are; most steps can be `fetched`."""
     new_page()
     row, reply = detail.row, detail.row["response"] or ""
     answer, thought = detail.measures["answer"], texts.shown_thought(detail.measures, reply)
@@ -82,7 +86,7 @@ def record_view(
             texts.with_corrections(with_wrong_steps(thoughts)), texts.THOUGHT_BYTES, raw=raw
         ),
         rule=texts.rule_in_words(detail.rule),
-        steps=trajectory.shown_steps(steps),
+        steps=trajectory.shown_steps(steps, fetched=fetched),
         step_count=len(steps),
         work=texts.agent_work(row),
         judgments=detail.judgments,

@@ -159,6 +159,8 @@ def arguments(value: Any) -> tuple[str, str]:
     ('ls -l', 'bash')
     >>> arguments('{"id": 1, "text": "a\\nb"}')
     ('id: 1\ntext: |\n  a\n  b', 'yaml')
+    >>> arguments({"file_path": "a.py", "old_string": "x = 1", "new_string": "x = 2"})
+    ('file_path: a.py\n-x = 1\n+x = 2', 'diff')
     """
     if isinstance(value, str):
         try:
@@ -173,11 +175,18 @@ def arguments(value: Any) -> tuple[str, str]:
             command = " ".join(command)
         if isinstance(command, str):
             return command, _COMMANDS[alone]
+    if edit := next((e for e in _EDITS if all(isinstance(value.get(n), str) for n in e)), None):
+        rest = (_field(str(name), one) for name, one in value.items() if name not in edit)
+        signed = (f"{sign}{line}" for sign, name in zip("-+", edit, strict=True) if value[name]
+                  for line in value[name].split("\n"))  # fmt: skip
+        return "\n".join((*rest, *signed)), "diff"
     return "\n".join(_field(str(name), one) for name, one in value.items()), "yaml"
 
 
 _COMMANDS = {"command": "bash", "cmd": "bash", "code": "python", "sql": "sql", "query": ""}
 """Arguments that are shown alone, and their languages."""
+_EDITS = (("old_string", "new_string"), ("old_str", "new_str"))
+"""Arguments of tools that replace a text by another: shown as a diff."""
 
 
 def _field(name: str, value: Any) -> str:

@@ -23,15 +23,17 @@ TIME_KEYS = ("at", "started", "timestamp", "time")
 TOOK_KEYS = ("latency_ms", "duration_ms")
 RESULT_KEYS = ("result", "output", "response")
 """Keys under which logs store the result of a tool."""
-MAX_STEPS = 2_000
+MAX_STEPS = 1_200
 """More steps are not listed."""
+FEW, FIRST = 60, 24
+"""Of more than a few steps a page can have the first ones, and fetch the others when asked for."""
 MAX_BYTES = 56_000
 """The size of all steps on the page. Longer texts are cut and loaded when asked for."""
 MIN_BYTES, MAX_STEP_BYTES = 60, 12_000
 MIN_COLOURED = 400
 """The least size of a text that is worth its colours."""
-ALONE_BYTES = 200_000
-"""The size of a step that is shown alone."""
+ALONE_BYTES, MANY = 200_000, 16
+"""The size of a step that is shown alone, or of several together; how many of them at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class TrajectoryStep:
     def title(self) -> str:
         """What the step is in a few words, for the list of steps."""
         first = self.calls[0] if self.calls else None
-        words = f"{first.name} {first.given}" if first else self.text or self.thought
+        words = f"{first.name} {gist(first.given)}" if first else self.text or self.thought
         more = f" +{len(self.calls) - 1}" if len(self.calls) > 1 else ""
         return " ".join(words[:200].split())[:60] + more
 
@@ -80,6 +82,21 @@ class TrajectoryStep:
         cost = None if self.cost is None else money(self.cost)
         tokens = None if self.tokens is None else f"{self.tokens:,} tokens"
         return ", ".join(filter(None, (at, took, cost, tokens)))
+
+
+_FIELD = re.compile(r"[\w-]{1,40}: (?:\|\n\s*)?")
+_FOLDERS = re.compile(r"(?:/[^/\s]+)+(?=/[^/\s]+/[^/\s]+)")
+
+
+def gist(given: str) -> str:
+    r"""Return what distinguishes arguments: without the name of the first one and outer folders.
+
+    >>> gist("file_path: /home/me/work/src/calc.py\nlimit: 5"), gist("pytest -q")
+    ('src/calc.py limit: 5', 'pytest -q')
+    """
+    name = _FIELD.match(given)
+    words = " ".join(given[name.end() if name else 0 :][:200].split())
+    return _FOLDERS.sub("", words, count=1).removeprefix("/") if words.startswith("/") else words
 
 
 def _passed(seconds: float) -> str:
@@ -166,7 +183,9 @@ def _answered(step: TrajectoryStep, ids: Sequence[str], turn: Mapping[str, Any])
 
 
 def _answer(step: TrajectoryStep, index: int, turn: Mapping[str, Any]) -> TrajectoryStep:
-    took = _took(turn)
+    took, at = _took(turn), _moment(turn)
+    if took is None and at is not None and step.at is not None and at >= step.at:
+        took = at - step.at
     done = replace(
         step.calls[index],
         result=as_text(turn.get("content")),
@@ -243,9 +262,17 @@ def as_text(value: Any) -> str:
     """Return a value of a log as text; parts of a message are joined."""
     if value is None or isinstance(value, str):
         return value or ""
-    if isinstance(value, list) and all(isinstance(p, dict) and "text" in p for p in value):
-        return "\n".join(str(part["text"]) for part in value)
+    if isinstance(value, list) and value and all(map(_is_part, value)):
+        return "\n".join(str(part.get("text", f"[{part.get('type')}]")) for part in value)
     return json.dumps(value, ensure_ascii=False)
+
+
+_PICTURES = ("image", "image_url", "input_image", "input_audio", "audio", "video", "file")
+
+
+def _is_part(part: Any) -> bool:
+    """Whether it is a part of a message: a text, or a picture or sound that is only named."""
+    return isinstance(part, dict) and ("text" in part or part.get("type") in _PICTURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,25 +286,43 @@ class ShownCall:
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """A step as HTML; `cut` if some of its texts are not complete."""
+    """A step as HTML; `cut` if some of its texts are not complete, a `stub` if it has none."""
 
     step: TrajectoryStep
     text: Folded
     thought: Folded
     calls: tuple[ShownCall, ...]
+    stub: bool = False
 
     @property
     def cut(self) -> bool:
         """Whether the page of the step shows more."""
+        if self.stub:
+            return True
         parts = [self.text, self.thought, *(c.given for c in self.calls)]
         return any(p.cut for p in (*parts, *(c.result for c in self.calls if c.result)))
 
 
-def shown_steps(steps: Sequence[TrajectoryStep], most: int = MAX_BYTES) -> list[ShownStep]:
-    """Return steps as HTML. The more there are, the less of each is shown."""
+def shown_steps(
+    steps: Sequence[TrajectoryStep], most: int = MAX_BYTES, *, fetched: bool = False
+) -> list[ShownStep]:
+    """Return steps as HTML. The more there are, the less of each is shown.
+
+    Where they can be `fetched`, all but the first of many are stubs.
+    """
     listed = steps[:MAX_STEPS]
-    each = min(MAX_STEP_BYTES, max(MIN_BYTES, most // max(1, len(listed))))
-    return [shown_step(step, each) for step in listed]
+    whole = listed[:FIRST] if fetched and len(listed) > FEW else listed
+    each = min(MAX_STEP_BYTES, max(MIN_BYTES, most // max(1, len(whole))))
+    nothing = Folded(NOTHING)
+    stubs = (ShownStep(step, nothing, nothing, (), True) for step in listed[len(whole) :])
+    return [*(shown_step(step, each) for step in whole), *stubs]
+
+
+def some_steps(steps: Sequence[TrajectoryStep], first: int, last: int) -> list[ShownStep]:
+    """Return steps from one number to another as HTML, at most `MANY`; one alone is longer."""
+    chosen = steps[first - 1 : min(last, first + MANY - 1)]
+    each = ALONE_BYTES // max(1, len(chosen))
+    return [shown_step(s, each if len(chosen) == 1 else min(each, MAX_STEP_BYTES)) for s in chosen]
 
 
 def shown_step(step: TrajectoryStep, most: int = ALONE_BYTES) -> ShownStep:

@@ -1,4 +1,4 @@
-// A record: n and p move along its steps; a step that is cut is completed in place.
+// A record: n and p move along its steps; steps that are cut are completed in place.
 "use strict";
 
 const acts = all(".acts > [data-step]");
@@ -12,13 +12,13 @@ function goTo(index) {
   link?.setAttribute("aria-current", "true");
   link?.scrollIntoView({ block: "nearest" });
   acts[act].scrollIntoView({ block: "start" });
+  history.replaceState(null, "", `#${acts[act].id}`);
 }
 
 for (const link of places.values()) {
   link.addEventListener("click", (event) => {
     event.preventDefault();
     goTo(acts.findIndex((one) => one.id === link.hash.slice(1)));
-    history.replaceState(null, "", link.hash);
   });
 }
 
@@ -41,16 +41,60 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && event.target === document.body) one("[data-enter]")?.click();
 });
 
-one("form:has(> .acts)")?.addEventListener("submit", async (event) => {
-  const form = event.currentTarget;
-  const number = event.submitter.value;
-  const whole = `${form.action}?${new URLSearchParams({ key: form.elements.key.value, n: number })}`;
-  event.preventDefault();
+// Fetch steps by their indices and put them in place, without moving what is in sight.
+async function complete(first, last) {
+  const form = one("form:has(> .acts)");
+  const asked = { key: form.elements.key.value, n: first + 1, ...(last > first && { to: last + 1 }) };
+  const whole = `${form.action}?${new URLSearchParams(asked)}`;
   const answer = await fetch(whole).catch(() => null);
-  if (!answer?.ok) { location.href = whole; return; }
+  if (!answer?.ok) return whole;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const index = acts.findIndex((step) => step.id === `step-${number}`);
-  const made = document.adoptNode(one("[data-step]", fresh));
-  acts[index].replaceWith(made);
-  acts[index] = made;
+  const seen = acts.findIndex((step) => step.getBoundingClientRect().top >= 0);
+  const before = acts[seen]?.getBoundingClientRect().top;
+  for (const step of all("[data-step]", fresh)) {
+    const index = acts.findIndex((old) => old.id === step.id);
+    const made = document.adoptNode(step);
+    acts[index].replaceWith(made);
+    acts[index] = made;
+  }
+  for (const _ of "12") await new Promise(requestAnimationFrame);  // the browser may scroll itself
+  if (seen >= 0) scrollBy(0, acts[seen].getBoundingClientRect().top - before);
+  return null;
+}
+
+one("form:has(> .acts)")?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const index = Number(event.submitter.value) - 1;
+  const failed = await complete(index, index);
+  if (failed) location.href = failed;
 });
+
+// Of many steps the page has only the beginnings. Those that come into sight are completed.
+const waiting = new Set();
+let pause = 0;
+
+let busy = false;
+
+async function completeSome() {
+  if (busy) return;
+  busy = true;
+  for (let failed = null; waiting.size && failed === null;) {
+    const newest = [...waiting].pop();
+    const some = [...waiting].filter((index) => Math.abs(index - newest) < 8);
+    some.forEach((index) => waiting.delete(index));
+    failed = await complete(Math.min(...some), Math.max(...some));
+  }
+  busy = false;
+}
+
+const sight = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    const index = acts.indexOf(target);
+    if (!isIntersecting) { waiting.delete(index); continue; }
+    sight.unobserve(target);
+    waiting.add(index);
+  }
+  clearTimeout(pause);
+  pause = setTimeout(completeSome, 120);
+}, { rootMargin: "100px 0px 500px" });
+if (acts.length > 8) all("button[name=n]").forEach((more) => sight.observe(more.closest("[data-step]")));

@@ -1,0 +1,91 @@
+"""Records in the browser: trajectories of hundreds of steps, and texts that are too long."""
+
+import json
+import re
+from urllib.parse import quote
+
+import pytest
+
+from web.serving import command, serving
+
+STEPS = 500
+
+
+def _entry(number, kind, content, **more):
+    at = f"2026-01-02T{3 + number // 3600:02d}:{number // 60 % 60:02d}:{number % 60:02d}.000Z"
+    message = {"role": kind, "content": content, **more}
+    named = {"requestId": f"r{number}"} if kind == "assistant" else {}
+    return {
+        "type": kind,
+        "uuid": f"u{number}",
+        "parentUuid": f"u{number - 1}",
+        "timestamp": at,
+        "sessionId": "long",
+        "version": "2.1.233",
+        "message": message,
+        **named,
+    }
+
+
+def _log():
+    """A log of Claude Code."""
+    yield _entry(0, "user", "Mend the test.")
+    for step in range(STEPS):
+        call = {"type": "tool_use", "id": f"t{step}", "name": "Bash",
+                "input": {"command": f"cat file{step}.py", "description": "Look"}}  # fmt: skip
+        said = [{"type": "thinking", "thinking": f"Thought {step} is **long**. " * 20}, call]
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        yield _entry(1 + 2 * step, "assistant", said, id=f"m{step}", model="claude-x", usage=usage)
+        lines = "\n".join(f"line {n} of <b>{step}</b>" for n in range(step % 50 + 1))
+        result = {"type": "tool_result", "tool_use_id": f"t{step}", "content": lines}
+        yield _entry(2 + 2 * step, "user", [result | {"is_error": step == 7}])
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("long")
+    (folder / "log.jsonl").write_text("\n".join(map(json.dumps, _log())))
+    done = command("import", "log.jsonl", folder=folder)
+    run = re.search(r"as run ([\w-]+)", done.stdout + done.stderr)[1]
+    with serving(folder) as server:
+        records = server.json(f"/api/runs/{run}/records")[1]["records"]
+        key = [records[0][n] for n in ("task_id", "subject", "tier", "attempt")]
+        yield server, f"/runs/{run}/record?key={quote(json.dumps(key), safe='')}"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_hundreds_of_steps_open_at_once_and_are_completed_in_sight(long_run, open_page, width):
+    server, address = long_run
+    assert len(server.get(address)[2].encode()) < 200_000
+    watched = open_page(width)
+    page = watched.page
+    page.goto(server.address + address)
+    assert page.locator("[data-step]").count() == STEPS
+    page.locator("#step-1 .call").get_by_text("cat file0.py").wait_for()
+    for number in (400, 8):
+        page.get_by_role("link", name=re.compile(f"^{number} Bash")).click()
+        step = page.locator(f"#step-{number}")
+        step.get_by_text(f"cat file{number - 1}.py").wait_for()
+        page.wait_for_timeout(300)  # others beside it are completed too, and it stays in place
+        assert 0 <= step.bounding_box()["y"] < 60
+        assert page.evaluate("location.hash") == f"#step-{number}"
+    assert "✗ error" in page.locator("#step-8").inner_text()
+    assert "1,000 ms" in page.locator("#step-8").inner_text()
+    assert page.locator("#step-8 strong").first.inner_text() == "long"
+    page.keyboard.press("n")
+    assert page.evaluate("location.hash") == "#step-9"
+    assert watched.overflow() <= 0
+
+
+def test_steps_can_be_read_without_the_script(long_run):
+    server, address = long_run
+    text = server.get(address)[2]
+    assert text.count('name="n"') >= STEPS - 100
+    at = address.replace("/record?", "/step?")
+    status, _, several = server.get(f"{at}&n=100&to=900")
+    assert status == 200
+    assert len(re.findall("<li [^>]*data-step", several)) == 16
+    assert "cat file114.py" in several
+    assert len(several.encode()) < 300_000
+    assert "Step 500 of 500" in server.get(f"{at}&n=500")[2]
+    assert server.get(f"{at}&n=501")[0] == 404
