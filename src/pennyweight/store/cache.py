@@ -67,6 +67,7 @@ _DECIDED = (
         *(DECISION.c.run, DECISION.c.policy, DECISION.c.side, DECISION.c.verdict),
         DECISION.c.stamp == DIGEST.c.stamp,
         DECISION.c.at,
+        DECISION.c.stamp,
     )
     .select_from(DECISION.outerjoin(DIGEST, DIGEST.c.run == DECISION.c.run))
     .order_by(DECISION.c.run, DECISION.c.policy, DECISION.c.side)
@@ -178,7 +179,7 @@ def outdated(rows: tuple[Row, ...]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class PolicyVerdict:
-    """The verdict of a policy on a side of a run; `current` unless the run has changed since."""
+    """The verdict of a policy on a side of a run; `current` if it is on what the digest is of."""
 
     run: str
     policy: str
@@ -187,6 +188,8 @@ class PolicyVerdict:
     current: bool
     at: float = 0.0
     """When it was stored, in Unix seconds."""
+    stamp: str = ""
+    """The state of the run that it is on."""
 
 
 def policy_verdicts(store: Store, run: str | None = None) -> tuple[PolicyVerdict, ...]:
@@ -195,7 +198,7 @@ def policy_verdicts(store: Store, run: str | None = None) -> tuple[PolicyVerdict
         return ()
     query = _DECIDED if run is None else _DECIDED_OF
     rows = fetch(store, query, {"run": run})
-    return tuple(PolicyVerdict(r[0], r[1], r[2], r[3], current=bool(r[4]), at=r[5]) for r in rows)
+    return tuple(PolicyVerdict(*r[:4], current=bool(r[4]), at=r[5], stamp=r[6]) for r in rows)
 
 
 def save_measured(

@@ -6,7 +6,6 @@ Tested elsewhere:
     assets.py: tests/web/test_pages.py
     forms.py: tests/web/test_rest.py
     jobs.py: tests/web/test_live.py
-    run_list.py: tests/web/test_pages.py
     site.py: tests/web/test_pages.py
     views.py: tests/web/test_pages.py
     worker.py: tests/web/test_live.py

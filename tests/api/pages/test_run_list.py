@@ -43,6 +43,14 @@ def test_the_worst_verdict_comes_first(store):
     assert (row.tags, row.note) == (("night",), "first")
 
 
+def test_a_verdict_on_the_run_as_it_is_needs_no_digest_to_be_current(store):
+    store.set_run(RUN, status="done", ended=2.0)
+    for policy, stamp in (("now", state(store, RUN).stamp), ("before", "old")):
+        save_decision(store, RUN, policy=policy, side="T0", verdict="pass", stamp=stamp)
+    (row,) = listing(store, DigestCache(store), lambda run: run.status).runs()
+    assert {v.policy: v.decided for v in row.verdicts} == {"now": True, "before": False}
+
+
 def test_counts_come_from_the_store(store):
     counted = counts(store, RUN)
     assert (counted.made, counted.errors, counted.cost_usd) == (2, 1, 0.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -155,6 +155,7 @@ def listing(store: Store, digests: DigestCache, status: Callable[[StoredRun], st
     interrupted: set[str] = set()
     outdated = cache.outdated(rows)
     old: set[str] = set()
+    stamps: dict[str, str] = {}
     for row in rows:
         settled = None not in (row[_RECORDS], row[_SIDES]) and row[0] not in outdated
         if settled and row[_STATUS] != "running":
@@ -167,6 +168,7 @@ def listing(store: Store, digests: DigestCache, status: Callable[[StoredRun], st
             continue
         if now is None:  # it was removed in the meantime
             continue
+        stamps[row[0]] = now.stamp
         if current == INTERRUPTED:
             interrupted.add(row[0])
         if current != "running" and now.digest_stamp != now.stamp:
@@ -179,6 +181,9 @@ def listing(store: Store, digests: DigestCache, status: Callable[[StoredRun], st
     remarks, bad_remarks = sound(of_runs(store), itemgetter(0), _check_remark)
     verdicts, bad_verdicts = sound(
         cache.policy_verdicts(store), attrgetter("run"), _check_policy_verdict
+    )
+    verdicts = tuple(  # where the digest is missing or old, it says nothing about them
+        replace(v, current=v.stamp == stamps[v.run]) if v.run in stamps else v for v in verdicts
     )
     unread += (*bad_remarks, *bad_verdicts)
     hidden = {one.id for one in unread}

@@ -1,0 +1,63 @@
+"""The list of runs: what a row says, and that its cells stay readable."""
+
+import pytest
+
+from api.pages.test_digest import SETTINGS
+from pennyweight.store.store import Store
+from store.samples import call, record, run
+from web.serving import serving
+
+WIDE, PART = "20260101-000000-0001", "20260101-000000-0002"
+SUBJECTS = [f"vendor/model-{i}-instruct-2026" for i in range(2)]
+TIERS = ["T0", "T1"]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """A run of four sides with long names, and one that stopped after 2 of 5 attempts."""
+    folder = tmp_path_factory.mktemp("list")
+    store = Store(str(folder / "pennyweight.db"))
+    sides = {"subjects": SUBJECTS, "tiers": TIERS}
+    made = run(WIDE, status="done", settings={**SETTINGS, **sides}, attempts=8)
+    store.add_run(made)
+    rows = [
+        record(f"t{i}", WIDE, subject=s, tier=t, target="4", response="4" if i else "5")
+        for s in SUBJECTS
+        for t in TIERS
+        for i in range(2)
+    ]
+    store.write(rows, [call("t0", WIDE)])
+    named = "a long-winded name of a suite"
+    store.add_run(run(PART, 2.0, suite=named, status="stopped", settings=SETTINGS, attempts=5))
+    store.write([record(f"t{i}", PART, target="4", response="4") for i in range(2)], [])
+    store.close()
+    with serving(folder, env={"PENNYWEIGHT_STORE": store.address}) as server:
+        for name in (WIDE, PART):
+            server.digest(name)
+        yield server
+
+
+def test_a_row_says_how_many_sides_and_attempts_it_is_about(served):
+    text = served.get("/")[2]
+    assert "accuracy, best 3 of 4 sides" in text
+    assert "2 of 5 attempts" in text
+    assert "8 attempts" in text
+    assert "of 8 attempts" not in text
+
+
+@pytest.mark.parametrize("width", [1180, 390])
+def test_the_names_of_sides_keep_their_tier_and_rows_start_at_one_line(served, open_page, width):
+    watched = open_page(width=width)
+    page = watched.page
+    page.goto(served.address)
+    shown = page.locator(".best .who").evaluate_all(
+        "all => all.map(one => one.lastElementChild.getBoundingClientRect().right"
+        " <= one.getBoundingClientRect().right + 1)"
+    )
+    assert shown == [True] * 4
+    if width > 760:
+        tops = "row => [...row.cells].slice(1).map(c => c.firstElementChild ?? c)"
+        row = page.locator(f"tr[data-run='{PART}']")
+        found = row.evaluate(f"row => ({tops})(row).map(c => c.getBoundingClientRect().top)")
+        assert max(found[:2]) - min(found[:2]) < 4
+    assert watched.overflow() == 0
