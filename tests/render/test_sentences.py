@@ -45,10 +45,23 @@ def test_a_difference_that_is_not_shown_says_what_would_be():
 
 
 def test_a_difference_that_may_be_chance_among_many():
-    tiers = {f"T{k}": (12 + 6 * (k == 3), 40, 0.1) for k in range(8)}
+    tiers = {f"T{k}": (12 + 6 * (k == 3), 40, 0.1) for k in range(5)}
     third = said(**tiers)[2]
     assert third.startswith("T3 passes 15.0 points more often than T0 (95 %:")
-    assert "but among 14 comparisons that can be chance (Holm's p = " in third
+    assert "but among 8 comparisons that can be chance (Holm's p = " in third
+
+
+def test_many_sides_have_one_ranking_and_the_frontier_instead_of_a_paragraph_for_each_pair():
+    tiers = {f"T{k}": (4 + 5 * k, 40, 0.1 * 2**k) for k in range(8)} | {"worse": (2, 40, 20.0)}
+    ranked, last = words(pennyweight.compare(rows(**tiers), metrics=["pass_rate", "cost_usd_mean"]))
+    assert ranked == (
+        "Ranked by pass rate, the best is one of T7 and T6. Of the 40 common tasks, every side "
+        "always solves 2 and no side ever solves 1. Only the other 37 can tell the sides apart."
+    )
+    assert last == (
+        "The cheapest pass: T1, $0.889. The cost frontier: T0, T1, T2, T3, T4, T5 and 2 others. "
+        "For 1 side, another one costs no more and passes at least as often."
+    )
 
 
 def test_sides_that_share_nothing():

@@ -5,7 +5,14 @@ from __future__ import annotations
 from pennyweight.errors import UsageError
 from pennyweight.render.comparison import TEXT_WIDTH, sides_table
 from pennyweight.render.format import unit_of
-from pennyweight.render.plain import csv_table, json_text, markdown_table, one_line, wrapped
+from pennyweight.render.plain import (
+    csv_table,
+    json_text,
+    markdown_table,
+    one_line,
+    side_line,
+    wrapped,
+)
 from pennyweight.render.terminal import Terminal
 from pennyweight.scoring.comparison import Comparison
 from pennyweight.text.format import difference, points, quantity
@@ -36,7 +43,7 @@ def render(comparison: Comparison, format: str) -> str:  # noqa: A002
             difference(e.difficulty),
             difference(e.discrimination),
             points(e.influence) if unit == SHARE else difference(e.influence),
-            one_line(e.side, 24),
+            side_line(e.side, 24),
         ]
         for e in effects
     ]

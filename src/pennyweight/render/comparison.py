@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 
 from rich.table import Table
 from rich.text import Text
@@ -22,13 +21,15 @@ from pennyweight.render.format import (
 from pennyweight.render.plain import (
     csv_table,
     json_text,
+    listed,
     markdown_table,
     markdown_text,
     one_line,
+    side_line,
     wrapped,
 )
-from pennyweight.render.sentences import MAX_LISTED_NAMES, QUALITY, listed, sentences
-from pennyweight.render.terminal import GAP, Terminal, borderless
+from pennyweight.render.sentences import MAX_PAIRS, QUALITY, compared_sides, sentences
+from pennyweight.render.terminal import GAP, Terminal, aligned, borderless
 from pennyweight.scoring.comparison import ComparedSide, Comparison
 from pennyweight.scoring.overview import LEADERBOARD_FROM, best_first, is_curve
 from pennyweight.scoring.pairs import Pair
@@ -50,6 +51,8 @@ from pennyweight.text.notation import SHARE, largest_of
 TEXT_WIDTH = 80
 NOTICEABLE = 0.01
 """By how much a tested difference may deviate from that of the table without a remark."""
+MAX_ALIKE = 2
+"""The most groups of sides that cannot be told apart which are listed in words."""
 COLUMNS = {
     "pass_rate": "pass rate",
     "accuracy": "accuracy",
@@ -95,15 +98,12 @@ def _sorted(comparison: Comparison, sort: str | None) -> Comparison:
 
 
 def words(comparison: Comparison) -> list[str]:
-    """Write a comparison in sentences, those about ranks and tasks at the end."""
-    told = [*_unknown(comparison), *_tested(comparison)]
-    return [*sentences(comparison), *told, *rank_words(comparison)]
-
-
-def rank_words(comparison: Comparison) -> list[str]:
-    """Write which sides cannot be told apart, and how many tasks can tell them apart."""
+    """Write a comparison in sentences; of many sides, how they rank and what all have in common."""
     ranks = " ".join([*_ranks(comparison), *_tasks(comparison)])
-    return [ranks] if ranks else []
+    told, ranked = [*sentences(comparison), *_unknown(comparison)], [ranks] if ranks else []
+    if len(compared_sides(comparison)) > MAX_PAIRS:
+        return [*ranked, *told]
+    return [*told, *_tested(comparison), *ranked]
 
 
 def _unknown(comparison: Comparison) -> Iterator[str]:
@@ -139,10 +139,15 @@ def _ranks(comparison: Comparison) -> Iterator[str]:
     if ranking := comparison.ranking:
         noun = QUALITY[ranking.metric].noun if ranking.metric in QUALITY else ranking.metric
         alike = [listed(group) for group in ranking.groups if len(group) > 1]
+        first = [side.name for side in sorted(ranking.sides, key=lambda s: s.rank) if side.low == 1]
         if not alike:
             yield f"All sides differ in {noun}, in this order: {listed(sum(ranking.groups, ()))}."
-        elif len(alike) <= MAX_LISTED_NAMES:
+        elif len(alike) <= MAX_ALIKE:
             yield f"Ranked by {noun}, the data do not separate {'; nor '.join(alike)}."
+        elif len(first) == 1:
+            yield f"Ranked by {noun}, {one_line(first[0])} is best."
+        else:
+            yield f"Ranked by {noun}, the best is one of {listed(first)}."
 
 
 def _tasks(comparison: Comparison) -> Iterator[str]:
@@ -206,7 +211,7 @@ def as_table(comparison: Comparison) -> str:
     if comparison.comparisons:
         terminal.print()
         title = ["on the same tasks", "difference", "p", "Holm's p", "detects"]
-        for row in _aligned([title, *_by_pair(comparison)]):
+        for row in aligned([title, *_by_pair(comparison)]):
             terminal.print(row)
     for text in _legend(comparison, "below the values"):
         terminal.print("\n".join(wrapped(text, width=width)), style="dim")
@@ -239,24 +244,6 @@ def sides_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
         parts = (cell.partition("\n") for cell in row)
         table.add_row(*(Text.assemble(first, (line + rest, "dim")) for first, line, rest in parts))
     return table
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[Text]:
-    """Align rows in columns, the first as their head; a row of one cell is a title.
-
-    The second line of a cell, an interval, is dim.
-    """
-    full = [[cell.split("\n") for cell in row] for row in rows if len(row) > 1]
-    widths = [max(len(line) for row in full for line in row[i]) for i in range(len(full[0]))]
-    for index, row in enumerate(rows):
-        if len(row) == 1:
-            yield Text(row[0], "bold")
-            continue
-        lines = zip_longest(*(cell.split("\n") for cell in row), fillvalue="")
-        for line, (first, *rest) in enumerate(lines):
-            right = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
-            dim = "" if index and not line else "dim"
-            yield Text("  ".join([first.ljust(widths[0]), *right]), dim)
 
 
 def _columns(comparison: Comparison, *, narrow: bool) -> list[str]:
@@ -300,7 +287,7 @@ def _sides(comparison: Comparison, *, narrow: bool) -> list[list[str]]:
         if graded:
             cells += [] if narrow else [str(side["grade"].value or MISSING)]
             cells.append(_uplift(side, comparison))
-        rows.append([one_line(side.name, 24), count(side.group.records), *cells])
+        rows.append([side_line(side.name, 24), count(side.group.records), *cells])
     return rows
 
 
@@ -342,7 +329,7 @@ def _by_pair(comparison: Comparison) -> Iterator[list[str]]:
         if (pair.a, pair.b) != last:
             last, tasks = (pair.a, pair.b), pair.tasks
             common = plural(tasks, "task") if tasks else "no tasks in common"
-            yield [f"{one_line(pair.b, 30)} − {one_line(pair.a, 30)}, {common}"]
+            yield [f"{side_line(pair.b, 30)} − {side_line(pair.a, 30)}, {common}"]
         if pair.tasks:
             other = f" ({plural(pair.tasks, 'task')})" if pair.tasks != tasks else ""
             value, ends, *tested = _cells(comparison, pair, bare=True)

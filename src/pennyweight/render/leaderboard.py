@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pennyweight.render.format import estimate_cells
-from pennyweight.render.plain import markdown_table, markdown_text, one_line
+from pennyweight.render.plain import markdown_table, markdown_text, one_line, side_line
 from pennyweight.render.scores import (
     EXPLAINED,
     caution_lines,
@@ -137,7 +137,7 @@ class Leaderboard:
 def _side_name(group: Group) -> str:
     """Write the values of a group's columns."""
     values = (MISSING if v is None else str(v) for v in group.group.values())
-    return one_line(" / ".join(values), _MAX_NAME_WIDTH)
+    return side_line(" / ".join(values), _MAX_NAME_WIDTH)
 
 
 def _width(cells: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pennyweight.text.format import money
+from pennyweight.text.format import money, plural
 from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
@@ -21,10 +21,41 @@ _LIVE = re.compile(r"(@(?=\w)|#(?=\d)|\bGH-(?=\d)|\b[A-Za-z]+:(?=//)|\bwww(?=\.)
 """Text that GitHub turns into a mention, a reference or a link."""
 
 
+MAX_LISTED_NAMES = 6
+
+
 def one_line(text: str, width: int = 60) -> str:
     """Clean a text, put it on one line and cut it."""
     flat = _flat(text)
     return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+def side_line(name: str, width: int) -> str:
+    """Put the name of a side on one line; its last column is not cut if there is room.
+
+    >>> side_line("vendor/model-large-2026 / T1", 24), side_line("T1", 24)
+    ('vendor/model-large… / T1', 'T1')
+    """
+    first, between, last = _flat(name).rpartition(" / ")
+    room = width - len(between) - len(last)
+    return f"{one_line(first, room)}{between}{last}" if room > width // 2 else one_line(name, width)
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Join parts of a sentence with commas and "and"."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names, each on one line; a long list is cut.
+
+    >>> listed(["T0", "T1", "T2"]), listed([f"T{i}" for i in range(9)])
+    ('T0, T1 and T2', 'T0, T1, T2, T3, T4, T5 and 3 others')
+    """
+    shown = [one_line(name) for name in names[:MAX_LISTED_NAMES]]
+    if len(names) > MAX_LISTED_NAMES:
+        return f"{', '.join(shown)} and {plural(len(names) - MAX_LISTED_NAMES, 'other')}"
+    return joined(shown)
 
 
 def _flat(text: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pennyweight.render.format import difference_cells, heading, unit_of
-from pennyweight.render.plain import one_line
+from pennyweight.render.plain import joined, listed, one_line
 from pennyweight.scoring.comparison import ComparedSide, Comparison
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.pairs import Pair
@@ -25,7 +25,8 @@ from pennyweight.text.format import (
 )
 from pennyweight.text.notation import POINTS, SHARE
 
-MAX_LISTED_NAMES = 6
+MAX_PAIRS = 4
+"""With more pairs, sentences say only what holds for all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,10 @@ class _Clause:
 
 
 def sentences(comparison: Comparison) -> list[str]:
-    """Write one paragraph for each pair of sides, then what holds for all of them."""
-    pairs = list(dict.fromkeys((p.a, p.b) for p in comparison.pairs))
-    lines = [" ".join(_pair_sentences(comparison, a, b)) for a, b in pairs]
+    """Write one paragraph for each pair of a few sides, then what holds for all of them."""
+    pairs = compared_sides(comparison)
+    few = pairs if len(pairs) <= MAX_PAIRS else []
+    lines = [" ".join(_pair_sentences(comparison, a, b)) for a, b in few]
     if not comparison.tested:
         lines.append(
             "None of the chosen metrics is a mean over records, so none is compared task by task."
@@ -78,6 +80,11 @@ def sentences(comparison: Comparison) -> list[str]:
             f"{' and '.join(comparison.by)} and {belong} to no side."
         )
     return lines
+
+
+def compared_sides(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return which sides are tested against each other."""
+    return list(dict.fromkeys((pair.a, pair.b) for pair in comparison.pairs))
 
 
 def _pair_sentences(comparison: Comparison, a: str, b: str) -> list[str]:
@@ -276,9 +283,9 @@ def _left_out(pair: Pair, comparison: Comparison) -> list[str]:
             parts.append(f"{count(only)} tried only by {one_line(name)}")
     lines = []
     if parts:
-        lines.append(f"({plural(tried, 'task')} tried by both. Left out: {_joined(parts)}.)")
+        lines.append(f"({plural(tried, 'task')} tried by both. Left out: {joined(parts)}.)")
     for common in overlap.common if overlap else ():
-        left = _joined(
+        left = joined(
             [
                 f"{listed(one.values)} ({plural(one.records, 'record')} of {one_line(one.side)})"
                 for one in common.alone
@@ -294,7 +301,16 @@ def _overall(comparison: Comparison) -> list[str]:
     best = comparison.across.frontier
     if best is None or not comparison.about_cost:
         return []
-    parts = [_cheapest(comparison, best), *_further_passes(comparison), *_dominated(comparison)]
+    parts, further = [_cheapest(comparison, best)], dict(_further_passes(comparison))
+    dominated = list(_dominated(comparison))
+    if len(compared_sides(comparison)) <= MAX_PAIRS:
+        parts += [*further.values(), *dominated]
+    elif further:
+        frontier = dict.fromkeys(name for way in further for name in way)
+        parts.append(f"The cost frontier: {listed(list(frontier))}.")
+        if dominated:
+            many = plural(len(dominated), "side")
+            parts.append(f"For {many}, another one costs no more and passes at least as often.")
     for side in comparison.sides:
         if side["cost_of_pass"].value is not None and side.unpriced:
             have, are = ("has", "is") if side.unpriced == 1 else ("have", "are")
@@ -331,10 +347,10 @@ def _cheapest(comparison: Comparison, best: Frontier) -> str:
     return f"{text}{_own_tasks(comparison)}."
 
 
-def _further_passes(comparison: Comparison) -> Iterator[str]:
-    """Write what a further pass costs, from each side to the next more expensive one.
+def _further_passes(comparison: Comparison) -> Iterator[tuple[tuple[str, str], str]]:
+    """Write what a further pass of a side costs, from the next cheaper one on.
 
-    Only for sides whose costs are all known, and where the tasks that both tried agree.
+    Only for sides whose costs are known, where the tasks that both tried agree.
     """
     priced = _priced(comparison)
     for step in comparison.steps:
@@ -347,7 +363,7 @@ def _further_passes(comparison: Comparison) -> Iterator[str]:
         real = "" if _differ(comparison, step.start, step.end) else ", if the difference is real"
         price = money(step.cost_of_further_pass)
         own = _own_tasks(comparison, step.start, step.end)
-        yield f"Going {way}, each further pass costs {price}{real}{own}."
+        yield (step.start, step.end), f"Going {way}, each further pass costs {price}{real}{own}."
 
 
 def _dominated(comparison: Comparison) -> Iterator[str]:
@@ -371,12 +387,8 @@ def _priced(comparison: Comparison) -> set[str]:
 
 def _differ(comparison: Comparison, a: str, b: str) -> bool:
     """Whether two sides were shown to pass differently often."""
-    tested = (
-        comparison.pair(end, metric, start)
-        for metric in ("pass_rate", "accuracy")
-        for start, end in ((a, b), (b, a))
-    )
-    return any(pair.shown(comparison.level) for pair in tested if pair)
+    ways = [(end, m, start) for m in ("pass_rate", "accuracy") for start, end in ((a, b), (b, a))]
+    return any(p.shown(comparison.level) for way in ways if (p := comparison.pair(*way)))
 
 
 def _own_tasks(comparison: Comparison, *names: str) -> str:
@@ -384,15 +396,3 @@ def _own_tasks(comparison: Comparison, *names: str) -> str:
     overlaps = [comparison.overlap(*names)] if names else comparison.overlaps
     apart = any(one and not one.whole for one in overlaps)
     return " (each over its own tasks)" if apart else ""
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-
-
-def listed(names: Sequence[str]) -> str:
-    """Join names; a long list is cut."""
-    shown = [one_line(name) for name in names[:MAX_LISTED_NAMES]]
-    if len(names) > MAX_LISTED_NAMES:
-        return f"{', '.join(shown)} and {plural(len(names) - MAX_LISTED_NAMES, 'other')}"
-    return _joined(shown)

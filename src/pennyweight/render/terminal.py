@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from rich.console import Console
 from rich.table import Table
@@ -118,6 +119,24 @@ def _capped(most: Sequence[int], least: Sequence[int], room: int) -> list[int]:
         if sum(found) <= room or cap <= 1:
             return found
         cap -= 1
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[Text]:
+    """Align rows in columns, the first as their head; a row of one cell is a title.
+
+    The second line of a cell, an interval, is dim.
+    """
+    full = [[cell.split("\n") for cell in row] for row in rows if len(row) > 1]
+    widths = [max(len(line) for row in full for line in row[i]) for i in range(len(full[0]))]
+    for index, row in enumerate(rows):
+        if len(row) == 1:
+            yield Text(row[0], "bold")
+            continue
+        lines = zip_longest(*(cell.split("\n") for cell in row), fillvalue="")
+        for line, (first, *rest) in enumerate(lines):
+            right = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
+            dim = "" if index and not line else "dim"
+            yield Text("  ".join([first.ljust(widths[0]), *right]), dim)
 
 
 def labelled(rows: Iterable[Sequence[str]]) -> Table:

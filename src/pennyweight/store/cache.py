@@ -198,7 +198,10 @@ def policy_verdicts(store: Store, run: str | None = None) -> tuple[PolicyVerdict
         return ()
     query = _DECIDED if run is None else _DECIDED_OF
     rows = fetch(store, query, {"run": run})
-    return tuple(PolicyVerdict(*r[:4], current=bool(r[4]), at=r[5], stamp=r[6]) for r in rows)
+    return tuple(
+        PolicyVerdict(run, policy, side, verdict, bool(current), at, stamp)
+        for run, policy, side, verdict, current, at, stamp in rows
+    )
 
 
 def save_measured(

@@ -20,7 +20,7 @@ from pennyweight.api.score import rescored
 from pennyweight.errors import InputError, UsageError
 from pennyweight.record import BY_NAME
 from pennyweight.render.charts.svg import letter
-from pennyweight.render.comparison import rank_words, words
+from pennyweight.render.comparison import words
 from pennyweight.scoring import chart_data
 from pennyweight.scoring.comparison import Comparison, compare
 from pennyweight.scoring.digest import group_digest, headline
@@ -49,8 +49,6 @@ MAX_REPLY_CHARACTERS = 20_000
 MAX_CACHED = 24
 MAX_COLUMNS = 20
 """Further columns of tasks that sides can be told apart by."""
-MAX_PAIRS_IN_WORDS = 4
-"""With more pairs, only what holds for all of them is shown in sentences at once."""
 ONE_SIDE = "This run has one subject in one tier. Choose another run to compare it with."
 
 
@@ -252,7 +250,7 @@ class RunComparisons:
                 result="passed" if "pass_rate" in tested.tested else "correct",
             )
         pairs = [pair.to_dict() for pair in tested.pairs]
-        said = sentences(tested)
+        said = words(tested)
         return PairTest(first, second, titles, said, pairs, found, len(whole.sides))
 
     def _choices(self, runs: Sequence[StoredRun], columns: Sequence[str]) -> list[tuple[str, str]]:
@@ -306,12 +304,6 @@ class RunComparisons:
         return TaskReplies(pairs, more, next(iter(example.rows), None))
 
 
-def sentences(found: Comparison) -> list[str]:
-    """Write a comparison in sentences; of many sides only how they rank."""
-    pairs = {(pair.a, pair.b) for pair in found.pairs}
-    return rank_words(found) if len(pairs) > MAX_PAIRS_IN_WORDS else words(found)
-
-
 def _columns(side: RunSide | None) -> tuple[str, ...]:
     return tuple(name for name, _ in side.chosen) if side else ()
 
@@ -330,7 +322,7 @@ def _digest(found: Comparison, naming: SideNames) -> dict[str, Any]:
     metric = headline(*groups)
     if metric and len(groups) >= LEADERBOARD_FROM:
         groups = list(best_first(groups, metric))
-    said: Any = {"words": sentences(found), "pairs": found.to_dict()["pairs"], "by": list(found.by)}
+    said: Any = {"words": words(found), "pairs": found.to_dict()["pairs"], "by": list(found.by)}
     sides = [group_digest(group) for group in groups]
     shared = "run" not in naming.columns or any(pair.tasks for pair in found.pairs)
     return {
