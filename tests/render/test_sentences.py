@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 import pennyweight
@@ -34,6 +36,20 @@ def test_a_difference_the_other_way():
     assert first.startswith("T1 passes 40.0 points less often than T0 (95 %: 27.6 to 53.8 points)")
     assert "and costs 20.0 % less per attempt; a pass costs $0.60 instead of $0.375" in first
     assert "Going from T1 to T0, each further pass costs $0.15." in last
+
+
+def test_the_interval_of_a_cost_is_written_as_the_cost_is():
+    data = [
+        {"tier": tier, "task_id": k, "passed": True, "cost_usd": factor * (1 + k % 5)}
+        for tier, factor in (("T0", 1.0), ("T1", 0.25), ("T2", 1.2), ("T3", 4.0))
+        for k in range(30)
+    ]
+    for row in data:
+        row["cost_usd"] *= 1 + row["task_id"] % 3 / 100 * (row["tier"] != "T0")
+    less, more, much, *_ = sentences(pennyweight.compare(data))
+    assert re.search(r"costs 74\.8 % less per attempt \(95 %: 74\.[67] to 74\.8 %\)", less)
+    assert re.search(r"costs 21\.\d % more per attempt \(95 %: 2[01]\.\d to 21\.\d %\)", more)
+    assert re.search(r"costs 4\.0 times as much per attempt \(95 %: 4\.0\d to 4\.0\d times\)", much)
 
 
 def test_a_difference_that_is_not_shown_says_what_would_be():

@@ -223,6 +223,9 @@ def test_sides_are_told_apart_by_any_column(study, by, sides):
     assert sorted(re.findall(r">([^<\n]+)</option>", choice)) == sides
     assert 'value="level"' in text
     assert "differences are taken within each" in text
+    assert ("Differences from" in text) is (
+        by == "subject,category"
+    )  # two sides, or no common task
 
 
 def test_runs_of_other_subjects_are_compared_by_subject(study):

@@ -28,7 +28,7 @@ from pennyweight.render.plain import (
     side_line,
     wrapped,
 )
-from pennyweight.render.sentences import MAX_PAIRS, QUALITY, compared_sides, sentences
+from pennyweight.render.sentences import MAX_PAIRS, QUALITY, sentences
 from pennyweight.render.terminal import GAP, Terminal, aligned, borderless
 from pennyweight.scoring.comparison import ComparedSide, Comparison
 from pennyweight.scoring.overview import LEADERBOARD_FROM, best_first, is_curve
@@ -101,7 +101,7 @@ def words(comparison: Comparison) -> list[str]:
     """Write a comparison in sentences; of many sides, how they rank and what all have in common."""
     ranks = " ".join([*_ranks(comparison), *_tasks(comparison)])
     told, ranked = [*sentences(comparison), *_unknown(comparison)], [ranks] if ranks else []
-    if len(compared_sides(comparison)) > MAX_PAIRS:
+    if len(comparison.compared) > MAX_PAIRS:
         return [*ranked, *told]
     return [*told, *_tested(comparison), *ranked]
 

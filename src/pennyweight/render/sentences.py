@@ -13,6 +13,7 @@ from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.pairs import Pair
 from pennyweight.scoring.tiers import Frontier
 from pennyweight.text.format import (
+    TIMES,
     count,
     interval,
     level,
@@ -61,7 +62,7 @@ class _Clause:
 
 def sentences(comparison: Comparison) -> list[str]:
     """Write one paragraph for each pair of a few sides, then what holds for all of them."""
-    pairs = compared_sides(comparison)
+    pairs = comparison.compared
     few = pairs if len(pairs) <= MAX_PAIRS else []
     lines = [" ".join(_pair_sentences(comparison, a, b)) for a, b in few]
     if not comparison.tested:
@@ -80,11 +81,6 @@ def sentences(comparison: Comparison) -> list[str]:
             f"{' and '.join(comparison.by)} and {belong} to no side."
         )
     return lines
-
-
-def compared_sides(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return which sides are tested against each other."""
-    return list(dict.fromkeys((pair.a, pair.b) for pair in comparison.pairs))
 
 
 def _pair_sentences(comparison: Comparison, a: str, b: str) -> list[str]:
@@ -226,11 +222,15 @@ def _cost(comparison: Comparison, a: str, b: str) -> list[_Clause]:
 
 
 def _factor(pair: Pair, comparison: Comparison) -> str:
-    """Write the interval of a ratio; as a ratio, whatever the sentence says before."""
-    if pair.ratio_low is None or pair.ratio_high is None:
+    """Write the interval of a ratio, as `ratio` writes its value."""
+    low, high = pair.ratio_low, pair.ratio_high
+    if low is None or high is None:
         return ""
-    ends = interval(pair.ratio_low, pair.ratio_high, "")
-    return f" ({level(comparison.confidence)}: {ends} times)"
+    sure = level(comparison.confidence)
+    if high <= 1 or (low >= 1 and (pair.ratio or 0) < TIMES):
+        least, most = sorted((abs(low - 1), abs(high - 1)))
+        return f" ({sure}: {interval(least, most, SHARE)})"
+    return f" ({sure}: {interval(low, high, '')} times)"
 
 
 def _cost_of_pass(comparison: Comparison, a: ComparedSide, b: ComparedSide) -> str:
@@ -303,7 +303,7 @@ def _overall(comparison: Comparison) -> list[str]:
         return []
     parts, further = [_cheapest(comparison, best)], dict(_further_passes(comparison))
     dominated = list(_dominated(comparison))
-    if len(compared_sides(comparison)) <= MAX_PAIRS:
+    if len(comparison.compared) <= MAX_PAIRS:
         parts += [*further.values(), *dominated]
     elif further:
         frontier = dict.fromkeys(name for way in further for name in way)

@@ -109,6 +109,11 @@ class Comparison(Result):
                 lines.append(f"  {pair.b} − {pair.a}  {pair.metric:<20}{'  '.join((*cells, p))}")
         return "\n".join(lines)
 
+    @property
+    def compared(self) -> list[tuple[str, str]]:
+        """Which sides are tested against each other."""
+        return list(dict.fromkeys((pair.a, pair.b) for pair in self.pairs))
+
     def pair(self, b: str, metric: str, a: str | None = None) -> Pair | None:
         """Return the comparison of a side with the baseline, or with another side `a`."""
         wanted = (a or self.baseline, b, metric)

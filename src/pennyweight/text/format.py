@@ -30,6 +30,8 @@ from pennyweight.text.notation import (
 )
 
 MISSING = "—"
+TIMES = 1.5
+"""From this quotient on an amount is so many times as much as another, below it so much more."""
 
 
 def count(number: int | None) -> str:
@@ -119,7 +121,7 @@ def ratio(quotient: float) -> str:
     >>> ratio(2.34), ratio(1.2), ratio(0.75), ratio(1_234)
     ('2.3 times as much', '20.0 % more', '25.0 % less', '1,234 times as much')
     """
-    if quotient >= 1.5:
+    if quotient >= TIMES:
         return f"{number(quotient, 2)} times as much"
     return f"{share(abs(quotient - 1))} {'more' if quotient >= 1 else 'less'}"
 

@@ -96,7 +96,7 @@ def _estimates(
 
 def sides(data: Mapping[str, Any], link: Link) -> Chart:
     """Draw the sides of a comparison."""
-    note = "The best first. Lines are confidence intervals; the leaderboard tests the differences."
+    note = "The best first, with confidence intervals; differences are tested task by task."
     known = counted(data["metric"])
     return _estimates(
         "sides", "of each side", note, data, lambda row: link({**row["filter"], **known})
