@@ -83,7 +83,9 @@ class RunState:
     stamp: str
     digest_stamp: str | None
     newest_remark: int | None
-    row: Row = field(default=(), repr=False)
+    decided: bool
+    """Whether verdicts of policies on it are stored."""
+    row: Row = field(repr=False)
     """What was read: it changes with the run, its digest, its notes, its label, its verdicts."""
 
     @property
@@ -109,7 +111,7 @@ def _state(row: Row) -> RunState:
     newest, spoken, digest_stamp, remark = row[len(RUN_COLUMNS) : len(RUN_COLUMNS) + 4]
     first, last = _stamped(run.status, run.ended, run.settings)
     stamp = f"{first}{json.dumps([newest, spoken])[1:-1]}{last}"
-    return RunState(run, stamp, digest_stamp, remark, row)
+    return RunState(run, stamp, digest_stamp, remark, bool(row[-2]), row)
 
 
 def _stamped(status: str, ended: float | None, settings: Mapping[str, Any]) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -14,6 +15,8 @@ from pennyweight.errors import NotFoundError, UsageError
 
 PAGE_SIZE = 50
 """Records on a page."""
+MAX_REPEATED = 100
+"""The length to which a value of an address is remembered as it is written."""
 MAX_LISTED_VALUES = 20
 """Values of a column that one filter can list."""
 FLAG_WORDS = {"yes": True, "no": False, "known": None}
@@ -24,8 +27,19 @@ _KEY_FORM = "A record is identified by [task, subject, tier, attempt]."
 
 def url(path: str, **query: Any) -> str:
     """Return an address; empty values are left out of its query."""
-    given = {k: v for k, v in query.items() if v not in {None, ""}}
-    return f"{path}?{urlencode(given, errors='replace')}" if given else path
+    given = [_pair(k, str(v)) for k, v in query.items() if v not in {None, ""}]
+    return f"{path}?{'&'.join(given)}" if given else path
+
+
+def _pair(name: str, value: str) -> str:
+    """Write a part of a query; a page has the same short ones in many addresses."""
+    short = len(value) <= MAX_REPEATED
+    return _short_pair(name, value) if short else urlencode({name: value}, errors="replace")
+
+
+@lru_cache(4_096)
+def _short_pair(name: str, value: str) -> str:
+    return urlencode({name: value}, errors="replace")
 
 
 def run_url(run: str, *rest: str, **query: Any) -> str:

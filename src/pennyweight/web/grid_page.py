@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 
+from pennyweight.api.pages.run_list import RunState
 from pennyweight.api.pages.task_grid import GridChoice, grid_columns, grid_of, grid_page
 from pennyweight.errors import UsageError
 from pennyweight.render.page.grid import (
@@ -75,10 +76,9 @@ def _quoted(task: str) -> str:
     return quote(task, safe="", errors="replace")
 
 
-def grid(request: Request, site: Site) -> Shown:
+def grid(request: Request, site: Site, now: RunState) -> Shown:
     """Show the grid of a run on a page of its own."""
-    run = site.run(request.path_params["run"])
-    cached = site.digests.get(run)
+    run, cached = now.run, site.digests.get(now.run, state=now)
     if cached.digest is None:
         raise UsageError(cached.problem or "The metrics of this run are still being computed.")
     view = grid_view(site, run.id, cached.digest, request.query_params)

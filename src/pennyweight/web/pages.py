@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from pennyweight.api.pages.run_list import RunState
 from pennyweight.web import (
     api_docs,
     comparison,
@@ -37,8 +38,6 @@ WAYS = {
 }  # fmt: skip
 CACHED_TEMPLATES = ("runs.html",)
 """Large pages that rarely change, and whose few values are quick to compare."""
-CACHED_VIEWS = (run_page.run, run_page.metrics, grid_page.grid)
-"""Pages that show nothing but a run's digest, its grid, its notes, its label and its verdicts."""
 MAX_FORM_BYTES = 4_096
 
 
@@ -58,9 +57,6 @@ def pages() -> list[Route]:
     """List the routes of all pages."""
     shown: dict[str, Callable[[Request, Site], Shown]] = {
         "/": run_list.runs,
-        "/runs/{run}": run_page.run,
-        "/runs/{run}/grid": grid_page.grid,
-        "/runs/{run}/metrics": run_page.metrics,
         "/runs/{run}/records": record_views.records,
         "/runs/{run}/record": record_views.record,
         "/runs/{run}/step": record_views.step,
@@ -72,8 +68,14 @@ def pages() -> list[Route]:
         "/new": views.new,
         "/docs": api_docs.docs,
     }
+    of_runs: dict[str, Callable[[Request, Site, RunState], Shown]] = {
+        "/runs/{run}": run_page.run,
+        "/runs/{run}/grid": grid_page.grid,
+        "/runs/{run}/metrics": run_page.metrics,
+    }
     return [
         *(Route(path, _page(view), methods=["GET"]) for path, view in shown.items()),
+        *(Route(path, _run_page(view), methods=["GET"]) for path, view in of_runs.items()),
         Route("/runs/{run}/raw", record_views.raw, methods=["GET"]),
         Route("/runs/{run}/records.{kind}", record_views.table, methods=["GET"]),
         Route("/runs/{run}/report.html", views.report, methods=["GET"]),
@@ -89,19 +91,28 @@ def _page(view: Callable[[Request, Site], Shown]) -> Callable[[Request], Respons
         template, values = view(request, request.app.state.site)
         return _shown(request, template, values)
 
-    def show_again(request: Request) -> Response:
+    return show
+
+
+def _run_page(view: Callable[[Request, Site, RunState], Shown]) -> Callable[[Request], Response]:
+    """Serve a page of a run that shows its state alone: digest, grid, notes, label, verdicts.
+
+    Such a page is written once for each address and reader, as long as the state is the same.
+    """
+
+    def show(request: Request) -> Response:
         site: Site = request.app.state.site
         state, common = site.state(request.path_params["run"]), _common(request)
         place = (request.scope["path"], request.scope["query_string"], *common.items())
         page = site.pages.find(place, state.row) if state.settled else None
         if page is None:
-            template, values = view(request, site)
+            template, values = view(request, site, state)
             page = packed(rendered(template, {**common, **values}))
             if state.settled and site.digests.holds(state):
                 site.pages.keep(place, state.row, page)
         return answer(request, page)
 
-    return show_again if view in CACHED_VIEWS else show
+    return show
 
 
 def _common(request: Request) -> dict[str, Any]:

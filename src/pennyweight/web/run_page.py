@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from markupsafe import Markup
@@ -14,12 +15,12 @@ from starlette.responses import Response
 from pennyweight.api.lanes.collect import batches_out
 from pennyweight.api.pages import records as api_records
 from pennyweight.api.pages.board_verdicts import board_verdicts
-from pennyweight.api.pages.run_list import StoredRun
+from pennyweight.api.pages.run_list import RunState
 from pennyweight.api.pages.run_sides import digest_sides
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.render.charts.catalogue import charts
-from pennyweight.render.charts.svg import Chart, alone
+from pennyweight.render.charts.svg import Chart, Link, alone
 from pennyweight.render.page.board import BoardChoice
 from pennyweight.render.page.conclusion import conclusion
 from pennyweight.render.page.leaderboard import board_of, leaderboard
@@ -55,9 +56,8 @@ CHOICES = ("by", "sort", "order", "baseline", "find", "all")
 """What an address says about the leaderboard."""
 
 
-def run(request: Request, site: Site) -> Shown:
+def run(request: Request, site: Site, now: RunState) -> Shown:
     """Show one run."""
-    now = site.state(request.path_params["run"])
     found, cached = now.run, site.digests.get(now.run, state=now)
     digest = cached.digest
     statuses = digest["statuses"] if digest and cached.current else None
@@ -80,12 +80,12 @@ def run(request: Request, site: Site) -> Shown:
         "out": out_fact(batches_out(site.store, found.id), "table") if status == "waiting" else "",
         "state": state,
         "remarks": remarks,
-        "saved": saved_verdicts(site, found)[:MAX_SAVED],
+        "saved": saved_verdicts(site, found)[:MAX_SAVED] if now.decided else [],
         "tags": next((r.tags for r in remarks if r.tags is not None), ()),
         "digest": digest,
     }
     if digest:
-        values["board"] = _board(request, site, found, digest, now.digest_stamp or "")
+        values["board"] = _board(request, site, now, digest)
         values["grid"] = grid_view(site, found.id, digest, request.query_params)
         values["drawn"] = site.once(digest, ("charts",), lambda: _drawn(digest, found.id))
     return "run.html", values
@@ -104,11 +104,9 @@ def read_choice(query: QueryParams) -> BoardChoice:
     )
 
 
-def _board(
-    request: Request, site: Site, found: StoredRun, digest: dict[str, Any], stamp: str
-) -> Markup:
+def _board(request: Request, site: Site, now: RunState, digest: dict[str, Any]) -> Markup:
     """Write the conclusion and the leaderboard as they were asked for."""
-    run, query, choice = found.id, request.query_params, read_choice(request.query_params)
+    run, query, choice = now.run.id, request.query_params, read_choice(request.query_params)
     given = {name: query[name] for name in CHOICES if query.get(name)}
 
     def address(changed: Mapping[str, str]) -> str:
@@ -121,31 +119,35 @@ def _board(
     board = board_of(digest, choice.by)
     pairs = None
     if board and choice.baseline:
+        stamp = now.digest_stamp or ""
         pairs = site.pairs.to(run, stamp, digest["headline"], board, choice.baseline)
-    verdicts = board_verdicts(site.store, found, board, _gates_of(run)) if board else {}
+    decided = board and now.decided
+    verdicts = board_verdicts(site.store, now.run, board, _gates_of(run)) if decided else {}
 
-    def draw() -> Markup:
-        link = chart_links([run], digest_sides(run, digest))
-        view = leaderboard(
+    link = site.once(digest, ("links",), lambda: _record_links(run, digest))
+    said = site.once(digest, ("conclusion", choice.by), lambda: conclusion(digest, choice.by))
+    values = {
+        "run": run,
+        "digest": digest,
+        "figures": [] if digest["sides"] else key_figures(digest["whole"]),
+        "board": leaderboard(
             digest, choice, pairs=pairs, verdicts=verdicts, link=link, address=address
-        )
-        values = {
-            "run": run,
-            "digest": digest,
-            "figures": [] if digest["sides"] else key_figures(digest["whole"]),
-            "board": view,
-            "conclusion": site.once(
-                digest, ("conclusion", choice.by), lambda: conclusion(digest, choice.by)
-            ),
-            "kept": {n: v for n, v in given.items() if n not in {"sort", "order", "find"}},
-        }
-        return rendered("board_part.html", values)
-
-    return site.once(digest, ("board", choice, *given.items(), repr(verdicts)), draw)
+        ),
+        "conclusion": said,
+        "kept": {n: v for n, v in given.items() if n not in {"sort", "order", "find"}},
+    }
+    return rendered("board_part.html", values)
 
 
 def _gates_of(run: str) -> Callable[[Mapping[str, str]], str]:
     return lambda side: url("/gates", run=run, **side)
+
+
+def _record_links(run: str, digest: dict[str, Any]) -> Link:
+    """Return the addresses of the records of sides, which are the same on every board."""
+    link = chart_links([run], digest_sides(run, digest))
+    written = cache(lambda *side: link(dict(side)))
+    return lambda side: written(*side.items())
 
 
 def _drawn(digest: dict[str, Any], run: str) -> Markup:
@@ -169,10 +171,9 @@ def _drawn(digest: dict[str, Any], run: str) -> Markup:
     return rendered("digest.html", values)
 
 
-def metrics(request: Request, site: Site) -> Shown:
+def metrics(request: Request, site: Site, now: RunState) -> Shown:
     """Show every metric of each side, some sides at a time, the best first."""
-    run = site.run(request.path_params["run"])
-    cached = site.digests.get(run)
+    run, cached = now.run, site.digests.get(now.run, state=now)
     digest = cached.digest
     if digest is None:
         raise UsageError(cached.problem or "The metrics of this run are still being computed.")

@@ -13,7 +13,7 @@ import polars as pl
 
 from pennyweight.render.page import visible
 from pennyweight.render.page.board import BoardChoice
-from pennyweight.render.page.grid import GridSide, column_heads
+from pennyweight.render.page.grid import GridCell, GridRow, GridSide, column_heads
 from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.scoring.chart_data import has
 from pennyweight.scoring.digest import MEASURES, GridDigest, RecordsDigest
@@ -24,24 +24,6 @@ SIDE_COLUMNS = ("subject", "tier")
 MAX_ROWS = 200
 """Tasks that one request returns."""
 MAX_SIDES = 200
-
-
-@dataclass(frozen=True, slots=True)
-class GridCell:
-    """The attempts of a side at a task: the mean of those with a result, how many, and errors."""
-
-    value: float | None
-    attempts: int
-    errors: int
-
-
-@dataclass(frozen=True, slots=True)
-class GridRow:
-    """A task; a side that did not try it has no cell."""
-
-    task: str
-    category: str | None
-    cells: tuple[GridCell | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +200,8 @@ def _cells(text: str, width: int) -> tuple[GridCell | None, ...]:
     found: Any = []
     with suppress(ValueError, RecursionError):
         found = json.loads(text)
-    read = [_cell(one) for one in found] if isinstance(found, list) else []
+    listed = found if isinstance(found, list) else []
+    read = [_made(one, 1, 0) if type(one) is float else _cell(one) for one in listed]
     return tuple([*read, *[None] * width][:width])
 
 

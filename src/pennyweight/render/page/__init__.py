@@ -2,6 +2,8 @@
 
 Tested elsewhere:
     board.py: tests/render/page/test_leaderboard.py
+    board_rows.py: tests/render/page/test_leaderboard.py
+    board_sides.py: tests/render/page/test_leaderboard.py
     gate_grid.py: tests/web/test_gates.py
     people.py: tests/stored_runs/test_review_queue.py
     record_rows.py: tests/web/test_record_rows.py
@@ -65,6 +67,8 @@ def environment(*folders: Path) -> Environment:
 
     from pennyweight.render.charts.svg import middle  # noqa: PLC0415
     from pennyweight.render.format import cell, heading, measured  # noqa: PLC0415
+    from pennyweight.render.page.board_rows import board_rows  # noqa: PLC0415
+    from pennyweight.render.page.grid import grid_heads  # noqa: PLC0415
     from pennyweight.render.page.metric_titles import metric_title  # noqa: PLC0415
     from pennyweight.render.view import difference, interval_words, multiple, when  # noqa: PLC0415
 
@@ -79,6 +83,7 @@ def environment(*folders: Path) -> Environment:
     filters = (
         *(visible, when, difference, multiple, cell, column, count, level, money, declared, plural),
         *(probability, share, heading, unbroken, interval_words, metric_title, middle),
+        *(board_rows, grid_heads),
     )
     made.filters.update({function.__name__: function for function in filters})
     made.filters["measured"] = lambda value, name: measured(name, value)

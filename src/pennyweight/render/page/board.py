@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from markupsafe import Markup
+
 from pennyweight.render.page.metric_titles import MetricTitle
 from pennyweight.text.format import level
 
@@ -25,22 +27,12 @@ class BoardChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """A value and its interval on the scale that all rows share."""
-
-    at: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class BoardCell:
-    """A metric of a side; the bar only in the column that the board is sorted by."""
+    """A metric of a side, and the same as a cell of the page's table."""
 
     value: str
     interval: str
-    skewed: bool = False
-    bar: Bar | None = None
+    written: Markup
 
 
 @dataclass(frozen=True, slots=True)

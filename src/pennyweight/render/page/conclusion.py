@@ -10,7 +10,8 @@ from typing import Any
 from pennyweight.render.charts.svg import middle
 from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.page import visible
-from pennyweight.render.page.leaderboard import board_of, is_probed, leaderboard
+from pennyweight.render.page.board_sides import board_sides
+from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.render.page.metric_titles import metric_title
 from pennyweight.render.sentences import QUALITY
 from pennyweight.render.view import estimate
@@ -60,7 +61,7 @@ def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
     view = leaderboard(digest, None if not by else _choice(by))
     if view is None or not any(_value(side, metric) is not None for side in board["sides"]):
         return None
-    if is_probed(board["sides"]):
+    if board_sides(board["sides"]).is_probed:
         return _probed(digest, board["sides"], metric)
     sides = {side["name"]: side for side in board["sides"]}
     order = [sides[row.name] for row in view.rows]

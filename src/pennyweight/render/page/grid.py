@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from pennyweight.render.charts.svg import middle, short_names
 from pennyweight.render.page import visible
 from pennyweight.render.page.board import BoardTab
+from pennyweight.render.page.record_rows import shown_text
 from pennyweight.render.plain import one_line
 from pennyweight.text.format import count
 
@@ -37,6 +38,23 @@ FILTERS = {
 Address = Callable[[Mapping[str, str]], str]
 
 
+class GridCell(NamedTuple):
+    """The attempts of a side at a task: the mean of those with a result, how many, and errors."""
+
+    value: float | None
+    attempts: int
+    errors: int
+
+
+@dataclass(frozen=True, slots=True)
+class GridRow:
+    """A task; a side that did not try it has no cell."""
+
+    task: str
+    category: str | None
+    cells: tuple[GridCell | None, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class GridSide:
     """A column; `query` selects its attempts at a task."""
@@ -48,21 +66,12 @@ class GridSide:
 
 
 @dataclass(frozen=True, slots=True)
-class GridLine:
-    """A task of the grid, with its cells as written."""
-
-    task: str
-    category: str
-    href: str
-    cells: Markup
-
-
-@dataclass(frozen=True, slots=True)
 class GridView:
     """What the template of the grid shows."""
 
     sides: tuple[GridSide, ...]
-    lines: tuple[GridLine, ...]
+    lines: tuple[Markup, ...]
+    """The tasks as rows of a table."""
     orders: tuple[BoardTab, ...]
     filters: tuple[BoardTab, ...]
     tasks: int
@@ -105,13 +114,15 @@ def rows_for(sides: int) -> int:
     return max(MIN_ROWS, min(MAX_ROWS, CELLS // sides))
 
 
-@lru_cache(4_096)
-def cell_words(value: float | None, attempts: int, errors: int) -> tuple[str, str]:
+def cell_words(cell: GridCell) -> tuple[str, str]:
     """Return the class and the text of a cell, readable without colour.
 
-    >>> cell_words(1.0, 1, 0), cell_words(0.667, 3, 0), cell_words(None, 0, 2)
-    (('g10', '✓'), ('g7', '67'), ('gx', '!'))
+    >>> cell_words(GridCell(1.0, 1, 0)), cell_words(GridCell(0.667, 3, 0))
+    (('g10', '✓'), ('g7', '67'))
+    >>> cell_words(GridCell(None, 0, 2))
+    ('gx', '!')
     """
+    value, attempts, errors = cell
     if value is None:
         return ("gx", "!") if errors else ("gn", "–")
     kind = f"g{max(0, min(10, round(10 * value)))}"
@@ -120,26 +131,55 @@ def cell_words(value: float | None, attempts: int, errors: int) -> tuple[str, st
     return kind, f"{round(100 * value)}"
 
 
+@lru_cache(4_096)
+def _around(cell: GridCell, *, linked: bool) -> tuple[str, str]:
+    """Return what is written before and after the address of a cell; few cells are different."""
+    kind, text = cell_words(cell)
+    link, end = ('<a href="', f'">{text}</a>') if linked else ("", text)
+    return f'<td class="{kind}">{link}', f"{end}</td>"
+
+
 def grid_lines(
-    rows: Sequence[Any], sides: Sequence[GridSide], columns: Sequence[int], base: str, quote: Any
-) -> tuple[GridLine, ...]:
-    """Write the rows of a grid; each cell leads to the replies."""
+    rows: Sequence[GridRow],
+    sides: Sequence[GridSide],
+    columns: Sequence[int],
+    base: str,
+    quote: Callable[[str], str],
+) -> tuple[Markup, ...]:
+    """Write the rows of a grid; each cell leads to the replies, if there are any to read."""
     made = []
     places = [(escape(side.query), place) for side, place in zip(sides, columns, strict=True)]
     for row in rows:
-        at = escape(base + quote(row.task))  # empty where there are no replies to read
-        cells = []
+        at, cells = escape(base + quote(row.task)), row.cells
+        name = f"<bdi>{shown_text(row.task, 60)}</bdi>"
+        category = escape(one_line(row.category or "", 40))
+        written = [
+            '<tr><th scope="row" class="task">',
+            f'<a href="{at}">{name}</a>' if at else name,
+            f"<small>{category}</small></th>" if category else "</th>",
+        ]
         for query, place in places:
-            cell = row.cells[place]
+            cell = cells[place]
             if cell is None:
-                cells.append('<td class="gn">·</td>')
-                continue
-            kind, text = cell_words(cell.value, cell.attempts, cell.errors)
-            shown = f'<a href="{at}{query}">{text}</a>' if at else text
-            cells.append(f'<td class="{kind}">{shown}</td>')
-        category = one_line(row.category or "", 40)
-        made.append(GridLine(row.task, category, base + quote(row.task), Markup("".join(cells))))  # noqa: S704
+                written.append('<td class="gn">·</td>')
+            elif at:
+                before, after = _around(cell, linked=True)
+                written.append(f"{before}{at}{query}{after}")
+            else:
+                written += _around(cell, linked=False)
+        made.append(Markup("".join([*written, "</tr>\n"])))  # noqa: S704
     return tuple(made)
+
+
+@lru_cache(32)
+def grid_heads(sides: tuple[GridSide, ...]) -> Markup:
+    """Write the heads of the columns, which are the same above all rows."""
+    heads = (
+        f'<th scope="col" data-query="{escape(side.query)}" title="{shown_text(side.name, 120)}">'
+        f"<span><bdi>{escape(side.brief)}</bdi></span></th>"
+        for side in sides
+    )
+    return Markup("".join(heads))  # noqa: S704
 
 
 def filter_tabs(grid: Mapping[str, Any], only: str, address: Address) -> tuple[BoardTab, ...]:

@@ -5,21 +5,16 @@ It is a function of a digest, so that a page, a report and a static site show th
 
 from __future__ import annotations
 
-import math
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from pennyweight.catalogue import METRICS
-from pennyweight.metrics.probes import is_probe
-from pennyweight.render.charts.scales import Scale, ticks
 from pennyweight.render.charts.svg import Link, nowhere
-from pennyweight.render.format import difference_cells, estimate_cells, unit_of
+from pennyweight.render.format import difference_cells
 from pennyweight.render.page.board import (
     Address,
-    Bar,
-    BoardCell,
     BoardChoice,
     BoardColumn,
     BoardRow,
@@ -28,20 +23,13 @@ from pennyweight.render.page.board import (
     BoardView,
     Gap,
 )
+from pennyweight.render.page.board_sides import NAME, board_sides
 from pennyweight.render.page.metric_titles import metric_title
-from pennyweight.render.view import estimate
-from pennyweight.scoring.estimates import Estimate
-from pennyweight.scoring.overview import best_first, overview
 from pennyweight.scoring.scores import Group
-from pennyweight.text.format import plural, probability, quantity
-from pennyweight.text.notation import SHARE
+from pennyweight.text.format import plural, probability
 
 FOLD = 15
 """With more sides, the rest is shown on request."""
-WIDTH, EDGE = 150, 5
-"""The width of a bar, and the space left at its ends."""
-NAME = "name"
-"""Sorts by the names of the sides."""
 
 Verdicts = Mapping[str, Sequence[BoardVerdict]]
 """The verdicts of policies, by the name of the side."""
@@ -68,44 +56,10 @@ def board_of(digest: Mapping[str, Any], by: str = "") -> Mapping[str, Any] | Non
     return known.get(by) or next(iter(known.values()), None)
 
 
-def is_probed(sides: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether sides are the points of a probe: they have an order, and none of them is best."""
-    return all(any(is_probe(str(v)) for v in side["group"].values()) for side in sides)
-
-
 def _title(board: Mapping[str, Any], *, alone: bool, curve: bool) -> str:
     if curve:
         return "Points of the probe"
     return f"By {board_name(board['by'])}" if alone else "Leaderboard"
-
-
-_GROUPS: deque[tuple[Any, tuple[str, ...], list[Group]]] = deque(maxlen=8)
-"""The sides that were read last: a server shows the same ones in many orders."""
-
-
-def groups_of(sides: Sequence[Mapping[str, Any]]) -> list[Group]:
-    """Return the sides of a digest as groups."""
-    names = tuple(METRICS)
-    for known, metrics, groups in tuple(_GROUPS):
-        if known is sides and metrics == names:
-            return groups
-    made = _groups_of(sides)
-    _GROUPS.append((sides, names, made))
-    return made
-
-
-def _groups_of(sides: Sequence[Mapping[str, Any]]) -> list[Group]:
-    return [
-        Group(
-            {"": side["name"]},
-            side["records"],
-            side["errors"],
-            {n: estimate(cells) for n, cells in side["estimates"].items() if n in METRICS},
-            {},
-            side["tasks"],
-        )
-        for side in sides
-    ]
 
 
 def leaderboard(
@@ -126,26 +80,23 @@ def leaderboard(
     board = board_of(digest, choice.by)
     if board is None:
         return None
-    curve = is_probed(board["sides"])
+    sides = board_sides(board["sides"])
+    curve = sides.is_probed
     compared = {} if curve else board["comparison"] or {}
-    groups = groups_of(board["sides"])
-    metric = digest["headline"] or next(iter(overview(groups)), "accuracy")
-    names = [n for n in overview(groups) if any(g[n].value is not None for g in groups)]
-    known = [n for n, m in METRICS.items() if _sortable(n, groups)]
-    sort = choice.sort if choice.sort in (*known, NAME) else metric
-    shown = _columns(metric, sort, names)
+    metric = digest["headline"] or next(iter(sides.overview), "accuracy")
+    sort = choice.sort if choice.sort in (*sides.sortable, NAME) else metric
+    shown = _columns(metric, sort, sides.known)
     drawn = metric if sort == NAME else sort
-    order = _ordered(groups, sort, reverse=choice.reverse)
+    order = sides.order(sort, reverse=choice.reverse)
     if curve and not choice.sort:
-        order = list(range(len(groups)))
+        order = list(range(len(sides.groups)))
     baseline, against = _against(compared, choice, pairs)
-    ranks = _ranks(compared, groups, metric)
-    scale, ends = _scale([groups[i].estimates.get(drawn) for i in order], drawn)
+    ranks = _ranks(compared, sides.groups, metric)
     given = verdicts or {}
-    columns = {n: [g.estimates.get(n, _NONE) for g in groups] for n in shown}
+    columns = [sides.column(n, drawn=n == drawn) for n in shown]
     made = []
     for place, index in enumerate(order):
-        side, group = board["sides"][index], groups[index]
+        side, group = sides.sides[index], sides.groups[index]
         name = side["name"]
         rank, words, leads = ranks.get(name, ("", "", False))
         rest = not choice.every and place >= FOLD and name != baseline
@@ -155,10 +106,7 @@ def leaderboard(
                 rank=rank,
                 rank_words=words,
                 leads=leads,
-                cells=tuple(
-                    _cell(n, every[index], every, side, scale if n == drawn else None)
-                    for n, every in columns.items()
-                ),
+                cells=tuple(column.cells[index] for column in columns),
                 errors=group.errors,
                 records=group.records,
                 gap=_gap(
@@ -181,7 +129,10 @@ def leaderboard(
     in_front = leaders.index(False) if False in leaders else len(leaders)
     return BoardView(
         rows=tuple(found),
-        columns=tuple(_column(n, sort, drawn, choice, ends, address) for n in shown),
+        columns=tuple(
+            _column(name, sort, column.axis, choice, address)
+            for name, column in zip(shown, columns, strict=True)
+        ),
         headline=metric_title(metric),
         by=board_name(board["by"]),
         title=_title(board, alone=not digest["sides"], curve=curve),
@@ -190,8 +141,8 @@ def leaderboard(
         ranked=bool(ranks),
         leaders=in_front if direct and sum(leaders) == in_front and not choice.find else 0,
         ordered=direct,
-        sorts=tuple((n, str(metric_title(n)), n == sort) for n in known)
-        if address and (sort in known or sort == NAME)
+        sorts=tuple((n, str(metric_title(n)), n == sort) for n in sides.sortable)
+        if address and (sort in sides.sortable or sort == NAME)
         else (),
         hidden=hidden,
         every_href=address({"all": "1"}) if address and hidden else "",
@@ -220,29 +171,6 @@ def _columns(metric: str, sort: str, names: Sequence[str]) -> list[str]:
     asked = [sort] if sort != NAME else []
     ordered = [metric, *asked, *(n for n in _FIRST if n in known), *known]
     return list(dict.fromkeys(ordered))[: MAX_COLUMNS + (sort not in known)]
-
-
-def _sortable(name: str, groups: Sequence[Group]) -> bool:
-    """Whether some side has a number for a metric."""
-    return any(isinstance(g.estimates.get(name, _NONE).value, float) for g in groups)
-
-
-_NONE = Estimate(None)
-
-
-def _ordered(groups: Sequence[Group], sort: str, *, reverse: bool) -> list[int]:
-    """Order the sides: by a metric the best first, equal ones by name."""
-    names = [str(g.group[""]) for g in groups]
-    places = sorted(range(len(groups)), key=lambda i: names[i].casefold())
-    if sort == NAME:
-        return places[::-1] if reverse else places
-    first = [groups[i] for i in places]
-    ranked = best_first(first, sort)
-    if reverse:
-        known = [g for g in ranked if g[sort].value is not None]
-        ranked = known[::-1] + [g for g in ranked if g[sort].value is None]
-    at = {id(group): i for i, group in enumerate(groups)}
-    return [at[id(group)] for group in ranked]
 
 
 def _against(
@@ -301,68 +229,38 @@ def _rank(low: int, high: int, sides: int) -> tuple[str, str, bool]:
 def _gap(
     pair: Mapping[str, Any] | None, confidence: float, baseline: str, *, ranked: bool
 ) -> Gap | None:
-    """Write the difference of a side from the baseline; its interval agrees with its test."""
+    """Return the difference of a side from the baseline as it is shown."""
     if pair is None or pair["difference"] is None:
         return None
     low, high = pair["interval"] or (None, None)
-    value, ends = difference_cells(pair["metric"], pair["difference"], low, high, bare=True)
-    p = pair["p_adjusted"]
+    numbers = (pair["difference"], low, high, pair["p_adjusted"], pair["tasks"])
+    return _gap_of(pair["metric"], numbers, confidence, baseline, ranked=ranked)
+
+
+@lru_cache(2_048)
+def _gap_of(
+    metric: str,
+    numbers: tuple[float, float | None, float | None, float | None, int],
+    confidence: float,
+    baseline: str,
+    *,
+    ranked: bool,
+) -> Gap:
+    """Write a difference, whose interval agrees with its test; every order shows the same ones."""
+    difference, low, high, p, tasks = numbers
+    value, ends = difference_cells(metric, difference, low, high, bare=True)
     shown = p is not None and p <= 1 - confidence
     told = "A difference is shown" if shown else "No difference is shown"
     how = " for all pairs of sides at once" if ranked else ""
-    words = f"{told}: p = {probability(p)}{how}, on {plural(pair['tasks'], 'task')}."
+    words = f"{told}: p = {probability(p)}{how}, on {plural(tasks, 'task')}."
     return Gap(value, ends, shown, f"{words} Compared with {baseline} task by task.")
-
-
-def _cell(
-    name: str,
-    found: Estimate,
-    others: Sequence[Estimate],
-    side: Mapping[str, Any],
-    scale: Scale | None,
-) -> BoardCell:
-    value, ends = estimate_cells(name, found, narrow=True, others=others)
-    bar = _bar(found, scale) if scale else None
-    return BoardCell(value, ends, name in side.get("skewed", ()), bar)
-
-
-def _scale(
-    values: Sequence[Estimate | None], name: str
-) -> tuple[Scale | None, tuple[str, str] | None]:
-    """Return the scale of the bars, over what the sides really cover, and its ends in words."""
-    known = [x for e in values if e for x in (e.value, e.low, e.high)]
-    ends = [x for x in known if isinstance(x, float) and math.isfinite(x)]
-    if not ends:
-        return None, None
-    low, high = min(ends), max(ends)
-    steps = ticks(low, high, 4)
-    step = steps[1] - steps[0] if len(steps) > 1 else (high - low) or abs(high) or 1.0
-    low, high = step * math.floor(low / step + 1e-9), step * math.ceil(high / step - 1e-9)
-    metric = METRICS.get(name)
-    if metric and metric.range == (0, 1):
-        low, high = max(low, 0.0), min(high, 1.0)
-    if not high > low:
-        low, high = low - step, high + step
-    unit = unit_of(name)
-    words = [quantity(end, unit, largest=high) for end in (low, high)]
-    if unit == SHARE:
-        words = [f"{round(100 * end)} %" for end in (low, high)]
-    return Scale(low, high, EDGE, WIDTH - EDGE), (words[0], words[1])
-
-
-def _bar(e: Estimate, scale: Scale) -> Bar | None:
-    if not isinstance(e.value, float) or not math.isfinite(e.value):
-        return None
-    low, high = (e.value if not isinstance(x, float) else x for x in (e.low, e.high))
-    return Bar(scale(e.value), scale(low), scale(high))
 
 
 def _column(
     name: str,
     sort: str,
-    drawn: str,
+    axis: tuple[str, str] | None,
     choice: BoardChoice,
-    ends: tuple[str, str] | None,
     address: Address | None,
 ) -> BoardColumn:
     title = metric_title(name)
@@ -371,7 +269,7 @@ def _column(
         down = title.better != "lower"
         order = "descending" if down != choice.reverse else "ascending"
     href = address({"sort": name, "order": _turned(choice, name)}) if address else ""
-    return BoardColumn(title, href, order, ends if name == drawn else None)
+    return BoardColumn(title, href, order, axis)
 
 
 def _turned(choice: BoardChoice, name: str) -> str:

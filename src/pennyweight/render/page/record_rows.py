@@ -45,7 +45,7 @@ def table_rows(
 
 def _result(status: str, correct: bool | None, passed: bool | None) -> str:
     if status != "ok":
-        return f'<span class="bad">{_text(status, 20)}</span></td>'
+        return f'<span class="bad">{shown_text(status, 20)}</span></td>'
     if correct is not None:
         return _RIGHT if correct else _WRONG
     return _NONE if passed is None else _PASSED if passed else _FAILED
@@ -68,11 +68,11 @@ def _texts(texts: Sequence[str], width: int) -> Sequence[str]:
     """Escape and cut texts; one search tells whether any of them needs escapes."""
     whole = "".join([text[:width] for text in texts])
     if not whole.isprintable() or any(sign in whole for sign in _SPECIAL):
-        return [_text(text, width) for text in texts]
+        return [shown_text(text, width) for text in texts]
     return [text if len(text) <= width else f"{text[: width - 1]}…" for text in texts]
 
 
-def _text(text: str, width: int) -> str:
+def shown_text(text: str, width: int) -> str:
     """Make hidden characters of a text visible, then cut and escape it."""
     shown = text[: width * 2]
     if not shown.isprintable():
