@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,11 @@ HERE = Path(__file__).parent
 def rendered(template: str, values: Mapping[str, Any]) -> Markup:
     """Render a template."""
     return Markup(_templates().get_template(template).render(values))  # noqa: S704
+
+
+def parts(template: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """Render a template, part by part."""
+    return _templates().get_template(template).generate(values)
 
 
 @cache

@@ -30,15 +30,22 @@ def grid_view(
     site: Site, run: str, digest: Mapping[str, Any], query: Mapping[str, str]
 ) -> GridView | None:
     """Return the grid as it was asked for; None where there is nothing to show."""
-    board = board_of(digest, query.get("by", ""))
+    given = {name: query[name] for name in CHOICES if query.get(name)}
+    place = ("grid", *given.items())
+    return site.once(digest, place, lambda: _grid_view(site, run, digest, given))
+
+
+def _grid_view(
+    site: Site, run: str, digest: Mapping[str, Any], given: Mapping[str, str]
+) -> GridView | None:
+    board = board_of(digest, given.get("by", ""))
     grid = grid_of(digest, board["by"] if board else ())
     if grid is None or not grid["tasks"]:
         return None
-    choice, size = GridChoice.of(query), rows_for(len(grid["sides"]))
+    choice, size = GridChoice.of(given), rows_for(len(grid["sides"]))
     rows = grid_page(site.store, run, grid, choice, size)
-    place = ("grid", *grid["by"])
+    place = ("grid sides", *grid["by"])
     sides, columns = site.once(digest, place, lambda: grid_columns(digest, grid, _side_query))
-    given = {name: query[name] for name in CHOICES if query.get(name)}
 
     def address(changed: Mapping[str, str]) -> str:
         chosen = {**given, **changed}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 import re
+import struct
 import threading
+import zlib
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from starlette.middleware.gzip import GZipMiddleware
@@ -21,8 +24,12 @@ MAX_PLACE = 3_000
 """A page with a longer place (no address that the pages link to has one) is not remembered."""
 ACCEPTED = b"accept-encoding"
 _QUALITY = re.compile(r"\s*(?:q\s*=\s*([01](?:\.[0-9]{0,3})?)\s*)?")
-LEVEL = 3
+LEVEL = 1
 """How hard pages are compressed: a page that is seen once must not wait for it."""
+LARGE, MAX_LARGE = 20_000, 32
+"""The length from which a part of a page is compressed once, and how many such are remembered."""
+_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
+_LAST_BLOCK = b"\x03\x00"
 
 
 @dataclass(slots=True)
@@ -36,7 +43,27 @@ class PageCache:
 
     _pages: OrderedDict[Hashable, tuple[Any, bytes]] = field(default_factory=OrderedDict)
     _bytes: int = 0
+    _parts: OrderedDict[bytes, bytes] = field(default_factory=OrderedDict)
+    """Large parts, compressed: charts and a grid are the same below each order of a leaderboard."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def pack(self, parts: Iterable[str]) -> bytes:
+        """Compress the parts of a page to one page in the format of gzip."""
+        packed, crc, size = [_HEAD], 0, 0
+        for data in _joined(parts):
+            packed.append(_deflated(data) if len(data) < LARGE else self._deflated_once(data))
+            crc, size = zlib.crc32(data, crc), size + len(data)
+        return b"".join([*packed, _LAST_BLOCK, struct.pack("<II", crc, size)])
+
+    def _deflated_once(self, data: bytes) -> bytes:
+        with self._lock:
+            known = self._parts.pop(data, None)
+        found = known or _deflated(data)
+        with self._lock:
+            self._parts[data] = found
+            while len(self._parts) > MAX_LARGE:
+                self._parts.popitem(last=False)
+        return found
 
     def find(self, place: Hashable, state: Any) -> bytes | None:
         """Return the page at a place, if it shows this state."""
@@ -65,9 +92,16 @@ def _size(place: Hashable, page: bytes = b"") -> int:
     return len(repr(place)) + len(page)
 
 
-def packed(text: str) -> bytes:
-    """Compress a page."""
-    return gzip.compress(text.encode(), LEVEL, mtime=0)
+def _joined(parts: Iterable[str]) -> Iterator[bytes]:
+    """Join the small parts between large ones."""
+    for large, some in groupby(parts, lambda part: len(part) >= LARGE):
+        yield from (part.encode() for part in (some if large else ["".join(some)]))
+
+
+def _deflated(data: bytes) -> bytes:
+    """Compress data to whole blocks that refer to nothing before them."""
+    made = zlib.compressobj(LEVEL, wbits=-zlib.MAX_WBITS)
+    return made.compress(data) + made.flush(zlib.Z_FULL_FLUSH)
 
 
 def answer(request: Request, page: bytes) -> HTMLResponse:

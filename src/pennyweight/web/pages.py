@@ -27,9 +27,9 @@ from pennyweight.web import (
     views,
 )
 from pennyweight.web.access import TooMany
-from pennyweight.web.assets import rendered, static
+from pennyweight.web.assets import parts, rendered, static
 from pennyweight.web.guard import COOKIE
-from pennyweight.web.page_cache import answer, packed
+from pennyweight.web.page_cache import answer
 from pennyweight.web.site import Shown, Site
 
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
@@ -107,7 +107,7 @@ def _run_page(view: Callable[[Request, Site, RunState], Shown]) -> Callable[[Req
         page = site.pages.find(place, state.row) if state.settled else None
         if page is None:
             template, values = view(request, site, state)
-            page = packed(rendered(template, {**common, **values}))
+            page = site.pages.pack(parts(template, {**common, **values}))
             if state.settled and site.digests.holds(state):
                 site.pages.keep(place, state.row, page)
         return answer(request, page)

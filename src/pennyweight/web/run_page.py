@@ -121,8 +121,9 @@ def _board(request: Request, site: Site, now: RunState, digest: dict[str, Any]) 
     if board and choice.baseline:
         stamp = now.digest_stamp or ""
         pairs = site.pairs.to(run, stamp, digest["headline"], board, choice.baseline)
-    decided = board and now.decided
-    verdicts = board_verdicts(site.store, now.run, board, _gates_of(run)) if decided else {}
+    verdicts = {}
+    if board and now.decided:
+        verdicts = board_verdicts(site.store, now.run, board, _gates_of(run))
 
     link = site.once(digest, ("links",), lambda: _record_links(run, digest))
     said = site.once(digest, ("conclusion", choice.by), lambda: conclusion(digest, choice.by))

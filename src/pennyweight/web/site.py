@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -72,18 +73,21 @@ class Site:
     access: Access
     traces: TraceInbox
     pairs: BoardPairs
-    views: dict[tuple[Any, ...], tuple[Mapping[str, Any], Any]] = field(default_factory=dict)
+    views: OrderedDict[tuple[Any, ...], tuple[Mapping[str, Any], Any]] = field(
+        default_factory=OrderedDict
+    )
     """What was computed and drawn of the last digests."""
     pages: PageCache = field(default_factory=PageCache)
 
     def once(self, digest: Mapping[str, Any], what: tuple[Any, ...], make: Callable[[], T]) -> T:
         """Compute something of a digest once, as long as it is remembered."""
         place = (id(digest), what)
-        known = self.views.get(place)
+        known = self.views.pop(place, None)
         if known is None or known[0] is not digest:
-            while len(self.views) >= MAX_DRAWN:
-                self.views.pop(next(iter(self.views)), None)
-            known = self.views[place] = (digest, make())
+            known = (digest, make())
+        while len(self.views) >= MAX_DRAWN:
+            self.views.popitem(last=False)
+        self.views[place] = known  # the one that was asked for longest ago is dropped first
         found: T = known[1]
         return found
 
