@@ -7,7 +7,9 @@ import re
 
 import pytest
 
-from pennyweight.web.page_cache import MAX_BYTES, MAX_PLACE, PageCache
+from pennyweight.web import page_cache
+from pennyweight.web.page_cache import LARGE, MAX_BYTES, MAX_LARGE, MAX_PLACE, PageCache
+from pennyweight.web.site import MAX_DRAWN, Site
 from web.serving import replayed, serving
 
 TOKEN, READ = "write-0123456789abcdef", "read-0123456789abcdef"
@@ -95,6 +97,34 @@ def test_pages_are_compressed_for_those_who_can_read_it(guarded):
         assert reply.headers["vary"] == "Accept-Encoding"
         assert reply.headers["cache-control"] == "no-store"
         assert gzip.decompress(body) == plain
+
+
+def test_a_page_is_packed_from_its_parts(monkeypatch):
+    pages, packed = PageCache(), []
+    plain = page_cache.deflated
+    monkeypatch.setattr(page_cache, "deflated", lambda data: packed.append(data) or plain(data))
+    charts, grid = "<svg>✓</svg>" * LARGE, "<td>✗</td>" * LARGE
+    for head in ("first", "second", ""):
+        page = [head, "<b>", charts, "", grid, charts, "end"]
+        assert gzip.decompress(pages.pack(page)).decode() == "".join(page)
+    assert [data.decode() for data in packed if len(data) >= LARGE] == [charts, grid]
+    assert gzip.decompress(pages.pack([])) == b""
+    for number in range(MAX_LARGE):
+        pages.pack([f"{number}" + "x" * LARGE])
+    pages.pack([charts])
+    assert packed[-1].decode() == charts, "the parts that were used longest ago are forgotten"
+
+
+def test_what_is_drawn_of_a_digest_stays_while_it_is_asked_for():
+    site, digest, made = Site(*[None] * 8), {}, []
+
+    def once(what):
+        return site.once(digest, (what,), lambda: made.append(what) or what)
+
+    for number in range(2 * MAX_DRAWN):
+        assert [once("charts"), once(number)] == ["charts", number]
+    assert made.count("charts") == 1
+    assert site.once({}, ("charts",), lambda: "of another digest") == "of another digest"
 
 
 def test_the_oldest_pages_are_dropped():

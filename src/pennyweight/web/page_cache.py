@@ -51,14 +51,14 @@ class PageCache:
         """Compress the parts of a page to one page in the format of gzip."""
         packed, crc, size = [_HEAD], 0, 0
         for data in _joined(parts):
-            packed.append(_deflated(data) if len(data) < LARGE else self._deflated_once(data))
+            packed.append(deflated(data) if len(data) < LARGE else self._deflated_once(data))
             crc, size = zlib.crc32(data, crc), size + len(data)
         return b"".join([*packed, _LAST_BLOCK, struct.pack("<II", crc, size)])
 
     def _deflated_once(self, data: bytes) -> bytes:
         with self._lock:
             known = self._parts.pop(data, None)
-        found = known or _deflated(data)
+        found = known or deflated(data)
         with self._lock:
             self._parts[data] = found
             while len(self._parts) > MAX_LARGE:
@@ -98,7 +98,7 @@ def _joined(parts: Iterable[str]) -> Iterator[bytes]:
         yield from (part.encode() for part in (some if large else ["".join(some)]))
 
 
-def _deflated(data: bytes) -> bytes:
+def deflated(data: bytes) -> bytes:
     """Compress data to whole blocks that refer to nothing before them."""
     made = zlib.compressobj(LEVEL, wbits=-zlib.MAX_WBITS)
     return made.compress(data) + made.flush(zlib.Z_FULL_FLUSH)
