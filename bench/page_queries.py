@@ -5,10 +5,18 @@ from typing import Any
 from urllib.parse import quote
 
 from bench.sample_store import OFTEN, RARE
+from pennyweight.catalogue import METRICS
 
 Query = tuple[str, tuple[Any, ...]]
 Address = str | Callable[[int], str]
 """An address, or one for each request."""
+
+
+def _order(number: int) -> str:
+    """Return another order of the leaderboard for each number."""
+    turns = ("", "&order=reverse", "&all=1", "&order=reverse&all=1")
+    more, index = divmod(number, len(METRICS))
+    return f"sort={[*METRICS][index]}{turns[more % len(turns)]}"
 
 
 def asked(run: str, *, like: bool) -> dict[str, tuple[Address, list[Query]]]:
@@ -59,12 +67,19 @@ def asked(run: str, *, like: bool) -> dict[str, tuple[Address, list[Query]]]:
             f"/runs/{run}?sort=latency_p95_ms",
             [(one, (run,)), (cells, (run,))],
         ),
-        "leaderboard, another": (
-            lambda i: f"/runs/{run}?sort=unknown-{i}&from={22 * i}",  # as by its headline
+        "leaderboard, new order": (
+            lambda i: f"/runs/{run}?{_order(i)}",
             [(one, (run,)), (cells, (run,))],
         ),
+        "leaderboard, all new": (
+            lambda i: f"/runs/{run}?{_order(i)}&from={22 * (i + 1)}",
+            [(one, (run,)), (cells + " OFFSET 1650", (run,))],
+        ),
         "grid": (f"/runs/{run}/grid", [(cells, (run,))]),
-        "grid, another": (lambda i: f"/runs/{run}/grid?from={22 * i}", [(cells, (run,))]),
+        "grid, new tasks": (
+            lambda i: f"/runs/{run}/grid?from={22 * (i + 1)}",
+            [(cells + " OFFSET 1650", (run,))],  # in the middle of those that are asked for
+        ),
         "grid, filtered, far down": (
             f"/runs/{run}/grid?only=differs&rows=disagreement&from=20000",
             [(far, (run,))],

@@ -36,6 +36,18 @@ def test_many_measures_are_kept_and_replaced(store):
     assert (found["correct"], found["answer"], found["cot_tokens"]) == (None, None, 7)
 
 
+def test_postgresql_gets_statistics_of_all_that_a_search_reads(store):
+    if store.engine.dialect.name == "sqlite":
+        return
+    known = "SELECT relname FROM pg_class WHERE reltuples >= 0 AND relname LIKE 'pennyweight_%%'"
+    read = {"pennyweight_record", "pennyweight_measured"}
+    with store.engine.connect() as connection:
+        assert not read & set(connection.exec_driver_sql(known).scalars())
+    kept.analyze(store)
+    with store.engine.connect() as connection:
+        assert read <= set(connection.exec_driver_sql(known).scalars())
+
+
 def test_runs_are_listed_with_what_is_kept_of_them(store):
     assert kept.listed(store) == ()
     store.add_run(run())

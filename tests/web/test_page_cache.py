@@ -8,7 +8,7 @@ import re
 import pytest
 
 from pennyweight.web import page_cache
-from pennyweight.web.page_cache import LARGE, MAX_BYTES, MAX_LARGE, MAX_PLACE, PageCache
+from pennyweight.web.page_cache import MAX_BYTES, MAX_PARTS, MAX_PLACE, MIN_PART, PageCache
 from pennyweight.web.site import MAX_DRAWN, Site
 from web.serving import replayed, serving
 
@@ -103,14 +103,14 @@ def test_a_page_is_packed_from_its_parts(monkeypatch):
     pages, packed = PageCache(), []
     plain = page_cache.deflated
     monkeypatch.setattr(page_cache, "deflated", lambda data: packed.append(data) or plain(data))
-    charts, grid = "<svg>✓</svg>" * LARGE, "<td>✗</td>" * LARGE
+    charts, grid = "<svg>✓</svg>" * MIN_PART, "<td>✗</td>" * MIN_PART
     for head in ("first", "second", ""):
         page = [head, "<b>", charts, "", grid, charts, "end"]
         assert gzip.decompress(pages.pack(page)).decode() == "".join(page)
-    assert [data.decode() for data in packed if len(data) >= LARGE] == [charts, grid]
+    assert [data.decode() for data in packed if len(data) >= MIN_PART] == [charts, grid]
     assert gzip.decompress(pages.pack([])) == b""
-    for number in range(MAX_LARGE):
-        pages.pack([f"{number}" + "x" * LARGE])
+    for number in range(MAX_PARTS):
+        pages.pack([f"{number}" + "x" * MIN_PART])
     pages.pack([charts])
     assert packed[-1].decode() == charts, "the parts that were used longest ago are forgotten"
 

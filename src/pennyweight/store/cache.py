@@ -26,6 +26,7 @@ from pennyweight.store.tables import (
     DIGEST,
     LABEL,
     MEASURED,
+    RECORD,
     REMARK,
     RUN,
     VERDICT,
@@ -242,11 +243,14 @@ def _copy(connection: Connection, columns: Sequence[str], rows: Sequence[Sequenc
 
 
 def analyze(store: Store) -> None:
-    """Update PostgreSQL's statistics after many rows were written."""
+    """Update PostgreSQL's statistics after many rows were written.
+
+    Without those of a new run's records, it reads and sorts all of them to find a frequent word.
+    """
     if store.engine.dialect.name == "sqlite":
         return
     with guarded(store.address), store.engine.begin() as connection:
-        connection.exec_driver_sql(f"ANALYZE {MEASURED.name}")
+        connection.exec_driver_sql(f"ANALYZE {MEASURED.name}, {RECORD.name}")
 
 
 def save_digest(store: Store, run: str, **values: Any) -> None:

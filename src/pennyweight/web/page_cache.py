@@ -26,7 +26,7 @@ ACCEPTED = b"accept-encoding"
 _QUALITY = re.compile(r"\s*(?:q\s*=\s*([01](?:\.[0-9]{0,3})?)\s*)?")
 LEVEL = 1
 """How hard pages are compressed: a page that is seen once must not wait for it."""
-LARGE, MAX_LARGE = 20_000, 32
+MIN_PART, MAX_PARTS = 20_000, 32
 """The length from which a part of a page is compressed once, and how many such are remembered."""
 _HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
 _LAST_BLOCK = b"\x03\x00"
@@ -51,7 +51,7 @@ class PageCache:
         """Compress the parts of a page to one page in the format of gzip."""
         packed, crc, size = [_HEAD], 0, 0
         for data in _joined(parts):
-            packed.append(deflated(data) if len(data) < LARGE else self._deflated_once(data))
+            packed.append(deflated(data) if len(data) < MIN_PART else self._deflated_once(data))
             crc, size = zlib.crc32(data, crc), size + len(data)
         return b"".join([*packed, _LAST_BLOCK, struct.pack("<II", crc, size)])
 
@@ -61,7 +61,7 @@ class PageCache:
         found = known or deflated(data)
         with self._lock:
             self._parts[data] = found
-            while len(self._parts) > MAX_LARGE:
+            while len(self._parts) > MAX_PARTS:
                 self._parts.popitem(last=False)
         return found
 
@@ -94,7 +94,7 @@ def _size(place: Hashable, page: bytes = b"") -> int:
 
 def _joined(parts: Iterable[str]) -> Iterator[bytes]:
     """Join the small parts between large ones."""
-    for large, some in groupby(parts, lambda part: len(part) >= LARGE):
+    for large, some in groupby(parts, lambda part: len(part) >= MIN_PART):
         yield from (part.encode() for part in (some if large else ["".join(some)]))
 
 
