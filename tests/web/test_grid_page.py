@@ -57,6 +57,21 @@ def test_cells_lead_to_replies_and_rows_come_as_one_scrolls(large, open_page):
     assert watched.overflow() == 0
 
 
+def test_arrow_keys_move_between_cells(large, open_page):
+    page = open_page().page
+    page.goto(f"{large.address}/runs/{RUN}/grid?only=differs&rows=task")
+    page.get_by_role("row", name="task 501").locator("a").first.focus()
+    held = "document.activeElement.closest('tr').rowIndex + ',' + "
+    held += "document.activeElement.closest('td, th').cellIndex"
+    steps = {"Right": "2,1", "Down": "3,1", "Up": "2,1", "Left": "2,0"}
+    for key, place in steps.items():
+        page.keyboard.press(f"Arrow{key}")
+        assert page.evaluate(held) == place, key
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/task?task=task%20501**")
+
+
 def test_the_page_works_without_scripts(large):
     _, _, page = large.get(f"/runs/{RUN}/grid?rows=task&from=40")
     assert "task 040" in page

@@ -34,6 +34,7 @@ def test_metrics_come_by_themselves_and_a_note_stays(under_way, open_page):
     page.locator("input[name=note]").fill("half a no")
     page.get_by_role("heading", name="All metrics").wait_for(timeout=60_000)
     assert page.locator("[data-status]").inner_text() == "running"
+    page.get_by_text(re.compile(r"^Preliminary: \d+ of 250 attempts are measured")).wait_for()
     assert page.get_by_text("Attempts made", exact=True).count() == 0
     page.locator("[data-status]", has_text="done").wait_for(timeout=120_000)
     page.get_by_text("250 of 250", exact=True).wait_for(timeout=60_000)
@@ -41,6 +42,7 @@ def test_metrics_come_by_themselves_and_a_note_stays(under_way, open_page):
     for name in ("Stop", "Resume"):
         assert not page.get_by_role("button", name=name).is_visible()
     page.locator("[data-stale]").wait_for(state="detached")
+    page.get_by_text("Preliminary:").wait_for(state="detached")
     assert page.locator("input[name=note]").input_value() == "half a no"
     assert seen == []
 

@@ -172,7 +172,9 @@ def repeats(data: Sequence[Mapping[str, Any]], sides: int, link: Link) -> Chart:
     )  # fmt: skip
     note = "Solid: one of k attempts passes. Dashed: all k pass. Where they part, the same task "
     note += "passes in one attempt and fails in another."
-    note += f" {len(data)} of {sides} sides." if sides > len(data) else ""
+    if sides > len(data):
+        note += f" {len(data)} of {sides} sides: the best of those with several attempts at "
+        note += "every task."
     return drawing.chart("repeats", note, table, ("", "", *[SHARE] * 6))
 
 

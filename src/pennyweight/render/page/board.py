@@ -74,6 +74,8 @@ class BoardRow:
     """A side of the board."""
 
     name: str
+    brief: str
+    """The name where there is little room."""
     rank: str
     rank_words: str
     leads: bool

@@ -33,7 +33,7 @@ def board_rows(view: BoardView) -> Markup:
 
 
 def _row(view: BoardView, row: BoardRow) -> Iterator[str]:
-    lower, name, short = _names(row.name)
+    lower, name, short = _names(row.name, row.brief)
     kind = "leads" if row.leads and view.ranked else ""
     kind += " base" if row.baseline and view.baseline else ""
     yield f'<tr class="{kind}"{" hidden data-folded" if row.hidden else ""} data-name="{lower}">'
@@ -100,10 +100,14 @@ def _verdict(one: BoardVerdict) -> str:
 
 
 @lru_cache(1_024)
-def _names(name: str) -> tuple[str, str, str]:
+def _names(name: str, brief: str) -> tuple[str, str, str]:
     """Return the name of a side for the search, as it is shown, and for a label."""
-    lower = str(escape(visible(name).lower()))
-    return lower, f"<bdi>{escape(middle(visible(name), 70))}</bdi>", shown_text(name, 60)
+    lower, full = str(escape(visible(name).lower())), middle(visible(name), 70)
+    shown = f"<bdi>{escape(full)}</bdi>"
+    if brief != full:
+        shown = f'<bdi class="wide-only">{escape(full)}</bdi>'
+        shown += f'<bdi class="narrow-only">{escape(brief)}</bdi>'
+    return lower, shown, shown_text(name, 60)
 
 
 @lru_cache(1_024)

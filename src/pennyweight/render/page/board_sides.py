@@ -14,9 +14,11 @@ from markupsafe import Markup
 
 from pennyweight.catalogue import METRICS
 from pennyweight.metrics.probes import is_probe
+from pennyweight.render.catalogue import REPEATS_SHOWN
 from pennyweight.render.charts.scales import Scale, ticks
 from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.page.board import BoardCell
+from pennyweight.render.page.grid import column_heads
 from pennyweight.render.view import estimate
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.overview import best_first, overview
@@ -75,7 +77,15 @@ class BoardSides:
     @cached_property
     def known(self) -> list[str]:
         """Those of them that some side has."""
-        return [n for n in self.overview if any(g[n].value is not None for g in self.groups)]
+        names = [n for n in self.overview if any(g[n].value is not None for g in self.groups)]
+        if len({(side["repeats"] or {}).get("k") for side in self.sides}) > 1:
+            return [n for n in names if n not in REPEATS_SHOWN]  # of different k: not comparable
+        return names
+
+    @cached_property
+    def brief(self) -> dict[str, str]:
+        """The names of the sides where there is little room."""
+        return column_heads([side["name"] for side in self.sides])
 
     @cached_property
     def sortable(self) -> list[str]:

@@ -103,6 +103,7 @@ def leaderboard(
         made.append(
             BoardRow(
                 name=name,
+                brief=sides.brief[name],
                 rank=rank,
                 rank_words=words,
                 leads=leads,

@@ -46,7 +46,7 @@ function arrange() {
   form.dataset.ready = "1";
   one("button", form).hidden = true;
   form.addEventListener("submit", (event) => event.preventDefault());
-  one("select", form).addEventListener("change", () => {
+  one("select", form)?.addEventListener("change", () => {
     const given = new URLSearchParams([...new FormData(form)].filter(([n, v]) => v && n !== "find"));
     swap(`${form.getAttribute("action").split("#")[0]}?${given}`, "board");
   });

@@ -113,6 +113,19 @@ function scrolled(box) {
   box.style.height = `${height}px`;
 }
 
+const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+document.addEventListener("keydown", (event) => {
+  const cell = event.target.closest?.("table.grid td, table.grid th");
+  const step = STEPS[event.key];
+  if (!cell || !step || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+  const rows = [...cell.closest("table").rows];
+  const row = rows[rows.indexOf(cell.parentElement) + step[0]];
+  const link = row?.cells[cell.cellIndex + step[1]]?.querySelector("a");
+  if (!link) return;
+  event.preventDefault();
+  link.focus();
+});
+
 const grids = () => all("[data-grid]").filter((box) => !box.dataset.ready)
   .forEach((box) => { box.dataset.ready = "1"; scrolled(box); });
 grids();
