@@ -122,3 +122,25 @@ def test_one_side_has_a_board_of_its_categories_only():
     assert leaderboard(one).by == "category"
     plain = [{k: v for k, v in r.items() if k != "category"} for r in rows({"only": 0.5}, ("T0",))]
     assert leaderboard(digest(resolve(plain))) is None
+
+
+def test_attempts_of_different_numbers_are_not_compared_by_default():
+    def given(tries):
+        return [
+            {"subject": s, "task_id": f"t{t}", "attempt": i, "passed": (t + i) % 3 > 0}
+            for s, most in tries.items()
+            for t in range(12)
+            for i in range(most)
+        ]
+
+    def columns(**tries):
+        return {c.metric.name for c in leaderboard(digest(resolve(given(tries)))).columns}
+
+    assert "pass_at_k" in columns(a=3, b=3)
+    assert "pass_at_k" not in columns(a=3, b=2)
+
+
+def test_long_names_are_told_apart_where_there_is_little_room():
+    long = "vendor/one-model-with-a-very-long-name-{}-preview-2026"
+    found = leaderboard(digest(resolve(rows({long.format(n): n / 4 for n in (1, 2, 3)}, ("T0",)))))
+    assert [row.brief for row in found.rows] == [f"…{n}-preview-2026" for n in (3, 2, 1)]
