@@ -108,13 +108,14 @@ def _board(request: Request, site: Site, now: RunState, digest: dict[str, Any]) 
     """Write the conclusion and the leaderboard as they were asked for."""
     run, query, choice = now.run.id, request.query_params, read_choice(request.query_params)
     given = {name: query[name] for name in CHOICES if query.get(name)}
+    base = run_url(run)
 
     def address(changed: Mapping[str, str]) -> str:
         chosen = {**given, **changed}
         if "by" in changed:  # another board has other sides
             chosen.pop("baseline", None)
             chosen.pop("find", None)
-        return run_url(run, **{n: v for n, v in chosen.items() if v}) + "#board"
+        return url(base, **chosen) + "#board"
 
     board = board_of(digest, choice.by)
     pairs = None

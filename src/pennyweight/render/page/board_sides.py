@@ -122,9 +122,11 @@ class BoardSides:
     def _column(self, name: str, *, drawn: bool) -> SideColumn:
         every = [group.estimates.get(name, _NONE) for group in self.groups]
         scale, axis = _scale(every, name) if drawn else (None, None)
+        numbers = [e for e in every if isinstance(e.value, float) and math.isfinite(e.value)]
+        largest = [max(numbers, key=lambda e: e.value)] if numbers else []
         made = []
         for side, found in zip(self.sides, every, strict=True):
-            value, ends = estimate_cells(name, found, narrow=True, others=every)
+            value, ends = estimate_cells(name, found, narrow=True, others=largest)
             written = f'<span class="value">{escape(value)}</span>'
             if ends:
                 few = FEW_TASKS if name in side.get("skewed", ()) else ""

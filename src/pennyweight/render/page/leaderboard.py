@@ -215,6 +215,7 @@ def _two_ranks(compared: Mapping[str, Any], metric: str) -> dict[str, tuple[int,
     return {name: (1, 1) if name == best else (2, 2) for name in (first, second)}
 
 
+@lru_cache(1_024)
 def _rank(low: int, high: int, sides: int) -> tuple[str, str, bool]:
     """Write a range of ranks.
 
