@@ -8,7 +8,9 @@ import pytest
 from pennyweight.api.compare import compare
 from pennyweight.api.pages.digest import digest
 from pennyweight.api.sources import resolve
-from pennyweight.render.page.board import BoardChoice
+from pennyweight.render.page.board import BoardChoice, BoardVerdict
+from pennyweight.render.page.board_rows import board_rows
+from pennyweight.render.page.board_sides import board_sides
 from pennyweight.render.page.leaderboard import board_of, leaderboard
 
 RATES = {"large": 0.95, "medium": 0.9, "small": 0.2}
@@ -144,3 +146,40 @@ def test_long_names_are_told_apart_where_there_is_little_room():
     long = "vendor/one-model-with-a-very-long-name-{}-preview-2026"
     found = leaderboard(digest(resolve(rows({long.format(n): n / 4 for n in (1, 2, 3)}, ("T0",)))))
     assert [row.brief for row in found.rows] == [f"…{n}-preview-2026" for n in (3, 2, 1)]
+
+
+def test_rows_are_written_with_names_as_text():
+    evil = '<b>"x"\u202e</b>'
+    view = leaderboard(digest(resolve(rows({evil: 0.95, "bad": 0.1}, ("T0",)))), address=address)
+    page = board_rows(view)
+    assert "<b>" not in page
+    assert "&lt;b&gt;" in page
+    assert "⟨U+202E⟩" in page
+    assert page.count('<tr class="cut">') == 1
+    assert 'class="choose" href="?baseline=bad"' in page
+    plain = board_rows(leaderboard(digest(resolve(rows({evil: 0.95, "bad": 0.1}, ("T0",))))))
+    assert 'class="choose"' not in plain
+    none = leaderboard(made(), BoardChoice(find="nobody"))
+    assert "No side has this in its name." in board_rows(none)
+
+
+def test_rows_have_the_latest_verdicts_and_only_links_that_lead_somewhere():
+    old = BoardVerdict("p<q", "fail", current=False, when="today", href="/gates?a&b")
+    given = {"large · T0": [old], "small · T1": [BoardVerdict("other", "pass", current=True)]}
+    page = board_rows(leaderboard(made(), verdicts=given))
+    assert '<a href="/gates?a&amp;b" title="p&lt;q: fail, today, before the run changed">' in page
+    assert 'class="kept bad old"' in page
+    assert page.count("<a ") == 1
+    assert page.count('<td class="verdicts"><span class="quiet">—') == 4
+
+
+def test_a_side_that_is_shown_again_is_not_read_again():
+    sides = board_of(made())["sides"]
+    known = board_sides(sides)
+    assert board_sides(sides) is known
+    assert known.column("pass_rate", drawn=True) is known.column("pass_rate", drawn=True)
+    drawn, plain = (known.column("pass_rate", drawn=d).cells[0] for d in (True, False))
+    assert (drawn.value, drawn.interval) == (plain.value, plain.interval)
+    assert "<svg" in drawn.written
+    assert "<svg" not in plain.written
+    assert board_sides(list(sides)) is not known
