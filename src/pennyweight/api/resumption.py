@@ -26,12 +26,16 @@ def resumed(
     by: Sequence[str],
     watch: Watcher,
     asked: Narrowing,
+    command: str = "run --resume",
     *,
     file: GivenSuite | None = None,
     as_stored: bool = False,
     keyless: bool = False,
 ) -> tuple[StoredRun, LoadedSuite]:
-    """Find the run to continue and the suite as it is now; ask whether changes are intended."""
+    """Find the run to continue and the suite as it is now; ask whether changes are intended.
+
+    `command` is what the person typed, for the advice of an error.
+    """
     path = Path(name)
     if path.is_file():
         same = (r for r in store.runs() if Path(r.path).resolve() == path.resolve())
@@ -43,8 +47,9 @@ def resumed(
         watch.note(f"{run.path} {why}; the suite is taken from run {run.id}.")
     _check_same(run, asked)
     suite = open_stored(
-        run, by, trust=watch.trust, file=file, as_stored=as_stored, asked=asked, keyless=keyless
-    )
+        run, by, trust=watch.trust, file=file, as_stored=as_stored, asked=asked, keyless=keyless,
+        command=command,
+    )  # fmt: skip
     if not watch.approve(run, resume_plan(run, suite, store)):
         raise UsageError(
             f"Run {run.id} was not resumed, because its suite or tasks changed. To resume it with "

@@ -117,17 +117,17 @@ def resume(
     `run` is a run's id, a unique prefix, `latest`, or a suite's file, which means its latest run.
     `suite` is the suite's file if it is not where the run was started, or the suite that was built
     in Python. Without it, the suite is taken from the store, by the rules of uploads unless
-    `watch.trust` returns true.
-    `as_stored` takes it from there even if the file has changed. `force` takes the run over from
-    another process, unless that is alive on this machine. A run that was narrowed stays so;
-    `options` may repeat what it was started with, or set limits. With `batches` failed attempts
-    stay as they are, and the batches of the run may be waited for.
+    `watch.trust` returns true; `as_stored` takes it from there even if the file has changed.
+    `force` takes the run over from another process, unless that is alive on this machine. A run
+    that was narrowed stays so; `options` may repeat what it was started with, or set limits. With
+    `batches` failed attempts stay as they are, and the batches of the run may be waited for.
     """
     from pennyweight.api.resumption import resumed  # noqa: PLC0415 - a new run starts without it
 
     watch, at = watcher(watch, progress), open_store(store)
     asked = Narrowing.of(**options)
-    found, loaded = resumed(run, at, by, watch, asked, file=suite, as_stored=as_stored)
+    typed = "collect" if batches else "run --resume"
+    found, loaded = resumed(run, at, by, watch, asked, typed, file=suite, as_stored=as_stored)
     check_whole(loaded, until)
     if force:
         break_lease(at, found.id)

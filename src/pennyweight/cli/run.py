@@ -20,6 +20,7 @@ Examples:
   pennyweight run suite.yaml --dry-run
   pennyweight run suite.yaml --limit 3 --tier T0 --set settings.max_tokens=64
   pennyweight run questions.csv -m openai/gpt-5-mini
+  pennyweight run suite.yaml --batch
   pennyweight run -m local/smollm2-135m "What is 2 + 2?"
 
 \b

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -33,7 +34,13 @@ from pennyweight.record import AttemptKey
 from pennyweight.schema.user_code import suite_folder
 from pennyweight.store.lanes.batches import keys_under_way, out_batches
 from pennyweight.store.lease import has_run
-from pennyweight.store.shared_runs import errors_by_kind, left, shared_run, take_down
+from pennyweight.store.shared_runs import (
+    errors_by_kind,
+    failed_attempts,
+    left,
+    shared_run,
+    take_down,
+)
 from pennyweight.store.store import RECORD_COLUMNS, Row, Spending, Store, StoredRun
 from pennyweight.stored_runs.code_checks import run_code_checks
 from pennyweight.stored_runs.observations import save_suite_scenarios
@@ -229,10 +236,11 @@ class _Execution:
         """Make the attempts and store how that ended."""
         suite, run, store, tally = self.suite, self.run, self.store, self.tally
         todo, tally.total = begin(run, suite, store)
-        failed = set() if self.retries else self._failed()
+        failed = {} if self.retries else self._failed()
         if failed:
             todo = [attempt for attempt in todo if key_of(run.id, attempt) not in failed]
-            tally.total = len(todo)
+            tally.done, tally.errors = len(failed), dict(Counter(failed.values()))
+            tally.total = len(todo) + tally.done
         save_suite_scenarios(suite, run, store)
         try:
             interrupted = self._made(todo)
@@ -242,32 +250,32 @@ class _Execution:
                 status = "waiting" if self._uses_lane and out_batches(store, [run.id]) else "failed"
                 store.set_run(run.id, patience=patience, status=status, ended=time.time())
             raise
-        return self._finish(interrupted, missing=bool(failed))
+        return self._finish(interrupted)
 
-    def _failed(self) -> set[AttemptKey]:
-        """Return the attempts that failed and are not being made again in a batch."""
-        run, store = self.run.id, self.store
-        failed = {key for key, (_, status) in store.attempts(run).items() if status == "error"}
-        return failed - keys_under_way(store, run)
+    def _failed(self) -> dict[AttemptKey, str]:
+        """Return the attempts that failed and are not being made again in a batch: their errors."""
+        again = keys_under_way(self.store, self.run.id)
+        failed = failed_attempts(self.store, self.run.id)
+        return {key: kind for key, kind in failed.items() if key not in again}
 
     @property
     def _uses_lane(self) -> bool:
         return any(in_lane(subject, self.suite.limits) for subject in self.suite.subjects)
 
-    def _status(self, interrupted: bool, *, missing: bool) -> str:
+    def _status(self, interrupted: bool) -> str:
         tally = self.tally
-        if tally.done == tally.total and not tally.errors and not missing:
+        if tally.done == tally.total and not tally.errors:
             return "done"
         if tally.waits and not interrupted:
             return "waiting"
         return "stopped" if interrupted or tally.stop_reason else "failed"
 
-    def _finish(self, interrupted: bool, *, missing: bool = False) -> AttemptsResult:
+    def _finish(self, interrupted: bool) -> AttemptsResult:
         """Store how the run ended, and apply the suite's own checks and scorers."""
         suite, run, store, tally = self.suite, self.run, self.store, self.tally
         if not tally.lost and shared_run(store, run.id):
             self._count_all()
-        status = self._status(interrupted, missing=missing)
+        status = self._status(interrupted)
         store.set_run(run.id, status=status, ended=time.time())
         broken = 0 if tally.lost else run_code_checks(suite, run, store)
         failed = {} if tally.lost else self._score()

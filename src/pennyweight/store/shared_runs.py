@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, and_, delete, func, insert, or_, select, update
 
 from pennyweight.errors import StoreError, UsageError
+from pennyweight.record import KEY, AttemptKey
 from pennyweight.store import lease
 from pennyweight.store.connection import guarded
 from pennyweight.store.lease import Owner, shared_clock, sign_of_life
@@ -292,6 +293,15 @@ def errors_by_kind(store: Store, run_id: str) -> dict[str, int]:
     query = select(c.error_kind, func.count()).where(c.run == run_id, c.status == "error")
     with guarded(store.address), store.engine.connect() as connection:
         return {row[0]: row[1] for row in connection.execute(query.group_by(c.error_kind))}
+
+
+def failed_attempts(store: Store, run_id: str) -> dict[AttemptKey, str]:
+    """Return the failed attempts of a run with the kinds of their errors."""
+    c = RECORD.c
+    query = select(*(c[name] for name in KEY), c.error_kind)
+    with guarded(store.address), store.engine.connect() as connection:
+        rows = connection.execute(query.where(c.run == run_id, c.status == "error"))
+        return {AttemptKey(*row[:-1]): row[-1] or "" for row in rows}
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pennyweight.engine.batches import inbox, lane, outbox
 from pennyweight.engine.batches.inbox import LaneMember
 from pennyweight.engine.batches.outbox import Outbox, released, wanted_request
 from pennyweight.engine.budget import Amount
-from pennyweight.errors import InputError, UsageError
+from pennyweight.errors import InputError, UntrustedError, UsageError
 from pennyweight.models.batch import openai
 from pennyweight.models.batch.dialect import BatchSize
 from pennyweight.models.failure import CallError
@@ -206,7 +206,10 @@ def test_errors_that_stay_become_failed_attempts(dialect, server, store, tmp_pat
     assert [rows[f"t{i}"]["status"] for i in range(5)] == ["ok", "error", "error", "ok", "ok"]
     assert (run.status, run.exit_code) == ("failed", 4)
     server.control(fail={})
-    assert collect(run.id, store=store).status == "failed"  # collecting repeats no failure
+    run = collect(
+        run.id, store=store
+    )  # collecting repeats no failure, and says that there are some
+    assert (run.status, run.exit_code, run.errors) == ("failed", 4, {"bad_request": 1, "server": 1})
     assert server.submissions() == [5, 1, 1]
     assert pennyweight.resume(run.id, store=store).is_waiting
     assert collect(store=store).status == "done"
@@ -520,6 +523,17 @@ def test_one_subject_may_use_the_lane(server, store, tmp_path):
     assert run.status == "done"
     lanes = {(row["subject"], row["lane"]) for row in run.records().to_dicts()}
     assert lanes == {("a", "batch"), ("b", "live")}
+
+
+def test_what_a_store_names_is_collected_only_from_a_suite_that_a_person_names(
+    server, store, tmp_path
+):
+    path = batch_suite(tmp_path, server)
+    run = pennyweight.run(path, store=store)
+    elsewhere = path.rename(tmp_path / "elsewhere.yaml")
+    with pytest.raises(UntrustedError, match=f"pennyweight collect {run.id} --suite FILE"):
+        collect(store=store)
+    assert collect(store=store, suite=elsewhere).status == "done"
 
 
 def test_a_run_is_found_on_its_own(server, store, tmp_path):
