@@ -9,6 +9,7 @@ from pennyweight.api.pages.run_list import counts, listing, state, state_mark
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import NotFoundError
 from pennyweight.store.cache import save_decision
+from pennyweight.store.lanes.batches import StoredBatch, add_batch
 from pennyweight.store.store import Store
 from store.samples import RUN, call, record, run
 
@@ -49,6 +50,17 @@ def test_a_verdict_on_the_run_as_it_is_needs_no_digest_to_be_current(store):
         save_decision(store, RUN, policy=policy, side="T0", verdict="pass", stamp=stamp)
     (row,) = listing(store, DigestCache(store), lambda run: run.status).runs()
     assert {v.policy: v.decided for v in row.verdicts} == {"now": True, "before": False}
+
+
+def test_a_run_without_records_has_no_problem_and_says_what_is_out(store):
+    waits = run("waits", status="waiting", settings={**SETTINGS, "subjects": [], "tiers": []})
+    store.add_run(waits)
+    add_batch(store, StoredBatch("b", "waits", "attempt", "m", "out", requests=7, done=2))
+    digests = DigestCache(store)
+    assert digests.get(waits, wait=True).problem
+    rows = {row.id: row for row in listing(store, digests, lambda run: run.status).runs()}
+    digests.close()
+    assert (rows["waits"].out, rows["waits"].problem, rows[RUN].out) == (5, None, 0)
 
 
 def test_counts_come_from_the_store(store):

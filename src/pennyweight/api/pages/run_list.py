@@ -19,6 +19,7 @@ from pennyweight.store.cache import policy_verdicts as policy_verdicts  # noqa: 
 from pennyweight.store.cells import DamagedRun, checked, json_cell, sound
 from pennyweight.store.cells import damaged as damaged_cell
 from pennyweight.store.labels import NO_LABEL, RunLabel, labels
+from pennyweight.store.lanes.batches import out_batches
 from pennyweight.store.remarks import of_runs
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.store.tables import DECISION, REMARK
@@ -74,6 +75,8 @@ class RunRow:
     title: str | None
     """The title that somebody gave it."""
     archived: bool
+    out: int
+    """Its requests that are out in batches."""
     verdicts: tuple[SavedVerdict, ...]
     """The worst first: of those on the run as it is now, then of the earlier ones."""
 
@@ -98,6 +101,8 @@ class RunListing:
     damaged: tuple[DamagedRun, ...] = ()
     """Runs that cannot be read."""
     labels: tuple[tuple[str, RunLabel], ...] = ()
+    out: tuple[tuple[str, int], ...] = ()
+    """How many requests of a run are out in batches."""
 
     @property
     def running(self) -> bool:
@@ -111,7 +116,7 @@ class RunListing:
         decided: dict[str, list[PolicyVerdict]] = {}
         for decision in self.decisions:
             decided.setdefault(decision.run, []).append(decision)
-        problems, labels = dict(self.problems), dict(self.labels)
+        problems, labels, out = dict(self.problems), dict(self.labels), dict(self.out)
         rows = []
         for values in self.rows:
             row = dict(zip(cache.LISTED, values, strict=True))
@@ -128,6 +133,7 @@ class RunListing:
                     **{f.name: row[f.name] for f in fields(RunRow) if f.name in row},
                     title=label.title,
                     archived=label.archived,
+                    out=out.get(run, 0),
                     subjects=tuple(settings.get("subjects", ())),
                     tiers=tuple(settings.get("tiers", ())),
                     narrowed=part_words(settings),
@@ -174,7 +180,7 @@ def listing(store: Store, digests: DigestCache, status: Callable[[StoredRun], st
         if current != "running" and now.digest_stamp != now.stamp:
             old.add(row[0])
             problem = digests.get(now.run, wait=False, state=now).problem
-            problems += [(row[0], problem)] if problem else []
+            problems += [(row[0], problem)] if problem and queries.total(store, row[0]) else []
         elif current != "running" and not settled:  # a damaged digest, or an old one
             old.add(row[0])
             digests.ask(now.run)
@@ -196,6 +202,7 @@ def listing(store: Store, digests: DigestCache, status: Callable[[StoredRun], st
         frozenset(old),
         (*damaged, *unread),
         tuple(labels(store).items()),
+        tuple((run, one.requests - one.done) for run, one in out_batches(store).items()),
     )
 
 
