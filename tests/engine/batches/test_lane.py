@@ -1,6 +1,8 @@
 """The batch lane from end to end: what goes out, what comes back, and in which state."""
 
 import asyncio
+import errno
+import io
 import json
 import tracemalloc
 from contextlib import closing
@@ -12,9 +14,9 @@ from batch_serving import DIALECTS, batch_server, batch_suite
 from pennyweight.api.lanes.collect import collect
 from pennyweight.engine.batches import inbox, lane, outbox
 from pennyweight.engine.batches.inbox import LaneMember
-from pennyweight.engine.batches.outbox import Outbox, released, wanted_request
+from pennyweight.engine.batches.outbox import OpenBatch, Outbox, released, wanted_request
 from pennyweight.engine.budget import Amount
-from pennyweight.errors import InputError, UntrustedError, UsageError
+from pennyweight.errors import InputError, StoreError, UntrustedError, UsageError
 from pennyweight.models.batch import openai
 from pennyweight.models.batch.dialect import BatchSize
 from pennyweight.models.failure import CallError
@@ -607,6 +609,37 @@ def test_a_judge_that_cannot_be_read_is_asked_again_in_the_next_batch(server, st
         run = collect(store=store)
     assert server.submissions() == [1] * 5  # the attempt, and each time that the judge is asked
     assert store.judgments(run.id)["status"].to_list() == ["invalid"]
+
+
+@pytest.mark.parametrize("full_at", [1, 4, 10])  # while it is written, at its end, never
+def test_a_full_disk_is_told_before_anything_is_submitted(
+    full_at, server, store, tmp_path, monkeypatch
+):
+    class Small(io.BytesIO):
+        written = 0
+
+        def write(self, data):
+            self.written += 1
+            if self.written > full_at * 2:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data)
+
+    path = batch_suite(tmp_path, server, tasks=4)
+    with monkeypatch.context() as patched:
+        patched.setattr(outbox, "OpenBatch", lambda *given: OpenBatch(*given, file=Small()))
+        if full_at < 5:
+            with pytest.raises(StoreError, match=r"cannot be written to .*No space left") as told:
+                pennyweight.run(path, store=store)
+            assert "not submitted" in str(told.value)
+            assert "pennyweight run --resume 2" in str(told.value)
+            assert (server.submissions(), server.log()["live"]) == ([], 0)
+            assert store.spent(store.find("latest").id)["held_usd"] is None
+        else:
+            assert pennyweight.run(path, store=store).is_waiting
+    run = pennyweight.resume("latest", store=store)
+    while run.is_waiting:
+        run = collect(store=store)
+    assert (run.status, server.submissions()) == ("done", [4])
 
 
 def test_large_batches_are_never_in_memory(server, store, tmp_path):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import secrets
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from pennyweight.engine.budget import Amount
 from pennyweight.engine.calls import reserved_row
+from pennyweight.errors import StoreError
 from pennyweight.models.batch.service import BatchService
 from pennyweight.models.failure import CallError
 from pennyweight.record import AttemptKey
@@ -49,13 +52,30 @@ class OpenBatch:
     def write(self, line: bytes) -> None:
         """Add one request to the file."""
         dialect = self.service.dialect
-        self.length += self.file.write(dialect.BETWEEN if self.length else dialect.HEAD)
-        self.length += self.file.write(line)
+        with self._space():
+            self.length += self.file.write(dialect.BETWEEN if self.length else dialect.HEAD)
+            self.length += self.file.write(line)
 
     def finish(self) -> None:
         """Complete the file."""
-        self.length += self.file.write(self.service.dialect.TAIL)
-        self.file.flush()
+        with self._space():
+            self.length += self.file.write(self.service.dialect.TAIL)
+            self.file.flush()
+
+    @contextmanager
+    def _space(self) -> Iterator[None]:
+        """Say where there is no space, and what to do."""
+        try:
+            yield
+        except OSError as error:
+            with suppress(OSError):
+                self.file.close()
+            raise StoreError(
+                f"The requests of a batch cannot be written to {tempfile.gettempdir()}: "
+                f"{error.strerror}.",
+                "This batch was not submitted. Free some space there, or set TMPDIR, then continue "
+                f"with 'pennyweight run --resume {self.batch.run}'.",
+            ) from error
 
 
 @dataclass(slots=True)
