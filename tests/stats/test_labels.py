@@ -86,7 +86,10 @@ def test_it_is_the_estimate_of_ppi_python(records, labels):
 @pytest.mark.parametrize(
     ("records", "labels", "more"),
     [
+        (200, 5, {}),
+        (200, 10, {"rate": 0.97, "right": (1.0, 0.0)}),
         (200, 20, {}),
+        (60, 20, {"right": (0.6, 0.6)}),
         (1000, 50, {"rate": 0.9, "right": (0.99, 0.9)}),
         (200, 200, {"rate": 0.5, "right": (0.8, 0.8)}),
         (1000, 100, {"attempts": 10}),
@@ -117,3 +120,26 @@ def test_that_many_labels_do_halve_the_interval():
     assert widths[1] / widths[0] == pytest.approx(0.5, abs=0.05)
     assert some(4000).to_halve is None
     assert corrected_share(verdicts, np.full(4000, np.nan), tasks, 0.95) is None
+
+
+def test_nobody_is_told_to_label_more_than_would_help():
+    """If labels of all records would not halve the interval, none of their numbers can."""
+    rng, promised = np.random.default_rng(6), 0
+    for records, labels in ((12, 10), (60, 20), (100, 20), (300, 20)) * 20:
+        verdicts, truth, tasks = drawn(rng, records, records, right=(0.8, 0.7))
+        order = rng.permutation(records)
+
+        def width(n, verdicts=verdicts, truth=truth, tasks=tasks, order=order):
+            given = np.full(len(truth), np.nan)
+            given[order[:n]] = truth[order[:n]]
+            found = corrected_share(verdicts, given, tasks, 0.95)
+            return found.interval[1] - found.interval[0], found.to_halve
+
+        before, more = width(labels)
+        if more is not None:
+            promised += 1
+            assert width(labels + more)[0] / before < 0.75
+    assert 20 < promised < 70
+    all_right = np.where(np.arange(12) < 10, 1.0, np.nan)
+    verdicts = (np.arange(12) < 5).astype(float)
+    assert corrected_share(verdicts, all_right, np.arange(12), 0.95).to_halve is None

@@ -1,5 +1,7 @@
 """Records in the browser: trajectories of hundreds of steps, and texts that are too long."""
 
+import csv
+import io
 import json
 import re
 from urllib.parse import quote
@@ -89,3 +91,74 @@ def test_steps_can_be_read_without_the_script(long_run):
     assert len(several.encode()) < 300_000
     assert "Step 500 of 500" in server.get(f"{at}&n=500")[2]
     assert server.get(f"{at}&n=501")[0] == 404
+
+
+@pytest.fixture(scope="module")
+def short_run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("short")
+    rows = [
+        {"task_id": "sum", "subject": s, "attempt": a, "input": "6 * 7?", "target": "42",
+         "response": "" if a == 3 else f"It is {40 + a}.", "answer": str(40 + a)}
+        for s in ("one", "two") for a in (1, 2, 3)
+    ]  # fmt: skip
+    rows[0] |= {"status": "error", "error": "=gone", "error_kind": "rate_limit", "response": None}
+    (folder / "records.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command("import", "records.jsonl", "--as", "short", folder=folder)
+    with serving(folder) as server:
+        yield server
+
+
+def test_the_first_look_at_a_record_shows_the_results_of_all_attempts(short_run, open_page):
+    page = open_page().page
+    key = quote(json.dumps(["sum", "two", "T0", 2]), safe="")
+    page.goto(f"{short_run.address}/runs/short/record?key={key}")
+    cells = page.locator(".matrix td").all_inner_texts()
+    assert cells == ["!", "✓", "✗", "✗", "✓", "✗"]
+    page.keyboard.press("w")
+    page.get_by_text("two · T0 · attempt 3").wait_for()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("menu", ["More", "Columns", "Download"])
+def test_menus_of_the_records_lie_above_the_layout(short_run, open_page, width, menu):
+    watched = open_page(width)
+    page = watched.page
+    page.goto(f"{short_run.address}/runs/short/records")
+    still = [page.locator("summary", has_text=n) for n in ("More", "Columns", "Download")]
+    still.append(page.locator("table.rows"))
+    before = [one.bounding_box() for one in still]
+    page.locator("summary", has_text=menu).click()
+    assert [one.bounding_box() for one in still] == before
+    box = page.locator("details.menu[open] > .panel").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    assert watched.overflow() <= 0
+    if menu == "Columns":
+        page.get_by_label("response").check()
+        page.get_by_role("button", name="Apply").click()
+        page.get_by_text("It is 41.").wait_for()
+
+
+def test_a_table_tells_an_empty_reply_from_none(short_run):
+    _, _, text = short_run.get("/runs/short/records.csv")
+    head, *rows = text.splitlines()
+    at = head.split(",").index("response")
+    assert [row.split(",")[at] for row in rows] == [
+        "",
+        "It is 42.",
+        '""',
+        "It is 41.",
+        "It is 42.",
+        '""',
+    ]
+    (first, *_), errors = csv.DictReader(io.StringIO(text)), head.split(",").index("error")
+    assert first["error"] == "'=gone"  # no spreadsheet takes it for a formula
+    assert rows[0].split(",")[errors] == "'=gone"
+
+
+def test_a_text_that_is_too_long_to_search_for_is_refused(short_run):
+    status, _, text = short_run.get(f"/runs/short/records?q={'a' * 501}")
+    assert status == 200
+    assert "at most 500 characters" in text
+    assert "table class=" not in text
+    assert short_run.get(f"/runs/short/records?q={'a' * 500}")[0] == 200

@@ -69,7 +69,11 @@ def test_labels_are_in_the_api(reviewed):
         assert server.post(f"/api/runs/{run}/record/remarks", form)[0] == 201
     found = server.json(f"/api/runs/{run}/agreement")[1]
     assert found["drawn"] >= 30
-    assert found["metrics"][0]["sides"]
+    sides = found["metrics"][0]["sides"]
+    page = server.get(f"/runs/{run}/review")[2]
+    assert page.count("<td>accuracy</td>") == len(sides) > 1
+    for side in sides:
+        assert f"{side['share']['labelled']} of {side['share']['records']}</td>" in page
     assert server.get(f"/api/runs/{run}/review?draw=best")[0] == 422
     for wrong in ("draw=best", "size=many", "size=0"):
         assert server.get(f"/runs/{run}/review?{wrong}")[0] == 400

@@ -115,7 +115,7 @@ def _write_table(
                 file.write(frame.write_ndjson().encode())
             else:
                 head = [frame.columns] if index == 0 else []
-                file.write(csv_table([*head, *frame.rows()]).encode())
+                file.write(csv_table([*head, *frame.rows()], nulls=True).encode())
 
 
 def _selected(source: RunSource, where: Mapping[str, str]) -> Iterator[pl.DataFrame]:

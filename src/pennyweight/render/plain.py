@@ -100,9 +100,20 @@ def cost_text(spent: Spending) -> str:
     return f"{'at least ' if more else ''}{money(spent['usd'])}"
 
 
-def csv_table(rows: Iterable[Sequence[Any]]) -> str:
-    """Write CSV in which a spreadsheet takes no text for a formula."""
+def csv_table(rows: Iterable[Sequence[Any]], *, nulls: bool = False) -> str:
+    r"""Write CSV in which a spreadsheet takes no text for a formula.
+
+    With `nulls`, an empty text is quoted, and only what is missing is nothing at all.
+
+    >>> csv_table([["", None, "=1"]], nulls=True)
+    '"",,\'=1\n'
+    """
+    if nulls:
+        return "".join(",".join(_field(c) or _EMPTY[c is None] for c in row) + "\n" for row in rows)
     return "".join(",".join(map(_field, row)) + "\n" for row in rows)
+
+
+_EMPTY = ('""', "")
 
 
 def _field(cell: Any) -> str:

@@ -104,8 +104,19 @@ def corrected_share(
     low = value - _joined(mean - ends[0], shift - moved[0], together)
     high = value + _joined(ends[1] - mean, moved[1] - shift, together)
     value, low, high = (min(max(x, 0.0), 1.0) for x in (value, low, high))
-    parts = (mean - ends[0] + ends[1] - mean) / 2, (moved[1] - moved[0]) / 2
-    return CorrectedShare(value, (low, high), mean, every, n, _to_halve(*parts, together, n, every))
+    parts = (ends[1] - ends[0]) / 2, (moved[1] - moved[0]) / 2
+    halved = (high - low) / 2 >= _all_labelled(value, verdicts, tasks, confidence)
+    to_halve = _to_halve(*parts, together, n, every) if halved else None
+    return CorrectedShare(value, (low, high), mean, every, n, to_halve)
+
+
+def _all_labelled(value: float, verdicts: Floats, tasks: Tasks, confidence: float) -> float:
+    """Return how wide the interval would be if all records were labelled and the value stayed."""
+    n, groups = len(verdicts), len(np.unique(tasks))
+    error = math.sqrt(value * (1 - value) / n * _crowding(verdicts, tasks))
+    rate, spread, size, clusters = np.array([[value], [error], [n], [groups]], float)
+    low, high = rate_interval(rate, spread, size, clusters, confidence)
+    return float(high[0] - low[0])
 
 
 def _rate_ends(values: Floats, tasks: Tasks, confidence: float) -> Ends:

@@ -19,6 +19,8 @@ MAX_REPEATED = 100
 """The length to which a value of an address is remembered as it is written."""
 MAX_LISTED_VALUES = 20
 """Values of a column that one filter can list."""
+MAX_SEARCHED = 500
+"""Characters of a text that is searched for."""
 FLAG_WORDS = {"yes": True, "no": False, "known": None}
 RANGE_ENDS = {"min": "from", "max": "below"}
 _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")
@@ -134,8 +136,11 @@ def read_filter(query: Mapping[str, str]) -> queries.Filter:
             raise UsageError(f"{name}: the range from {low:g} to below {high:g} is empty.")
         if (low, high) != (None, None):
             ranges[name] = (low, high)
+    text = query.get("q", "")
+    if len(text) > MAX_SEARCHED:
+        raise UsageError(f"q: a text of at most {MAX_SEARCHED} characters can be searched for.")
     among = {n: _listed(query, f"{n}_in") for n in queries.LIST_FILTERS if query.get(f"{n}_in")}
-    return queries.Filter(same, flags, ranges, query.get("q", "")[:500], among, person)
+    return queries.Filter(same, flags, ranges, text, among, person)
 
 
 def listed_texts(written: str) -> list[str | None]:

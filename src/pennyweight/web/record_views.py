@@ -206,8 +206,9 @@ def _filter_of(query: Mapping[str, str]) -> dict[str, str]:
 def record(request: Request, site: Site) -> Shown:
     """Show one record in full."""
     query = request.query_params
-    run = site.run(request.path_params["run"])
-    key = read_key(run.id, query.get("key", ""))
+    state = site.state(request.path_params["run"])
+    run, key = state.run, read_key(state.run.id, query.get("key", ""))
+    decided = site.digests.get(run, state=state).digest is not None  # the results of attempts
     detail = api_records.detail(site.store, run, key)
     wanted, sort = read_filter(query), read_sort(query)
     around = api_records.neighbours(site.store, key, wanted, sort)
@@ -226,6 +227,7 @@ def record(request: Request, site: Site) -> Shown:
             texts={n: run_url(run.id, "raw", key=written, part=n) for n in cut_parts(detail.row)},
         ),
         "keep": keep,
+        "decided": decided,
         "previous": write_key(around.previous) if around.previous else None,
         "next": write_key(around.next) if around.next else None,
         "verdicts": api_records.VERDICTS,

@@ -14,7 +14,7 @@ from pennyweight.api.pages import records as api_records
 from pennyweight.api.pages.records import AttemptKey
 from pennyweight.api.pages.run_list import Store
 from pennyweight.errors import UsageError
-from pennyweight.render.page.people import people_lines
+from pennyweight.render.page.people import CorrectionRow, agreement_lines, correction_rows
 from pennyweight.render.transcript import record as record_texts
 from pennyweight.render.transcript import trajectory
 from pennyweight.render.transcript.code import new_page
@@ -72,9 +72,13 @@ def _drawn(store: Store, run: str, stamp: str, choice: QueueChoice) -> tuple[Att
 
 
 @lru_cache(32)
-def _people(store: Store, run: str, stamp: str, said: str) -> tuple[str, ...]:
+def _people(
+    store: Store, run: str, stamp: str, said: str
+) -> tuple[tuple[str, ...], tuple[CorrectionRow, ...]]:
+    """Return what labels say, in sentences and as a table."""
     del stamp, said
-    return tuple(people_lines(reviews.agreement(run, store=store)))
+    found = reviews.agreement(run, store=store)
+    return tuple(agreement_lines(found)), tuple(correction_rows(found))
 
 
 def review(request: Request, site: Site) -> Shown:
@@ -90,7 +94,8 @@ def review(request: Request, site: Site) -> Shown:
         values |= _record(query, site, state, choice)
     if values["at"] is None:
         said = reviews.newest(run.id, site.store)
-        values["lines"] = _people(site.store, run.id, state.stamp, said) if said else ()
+        told = _people(site.store, run.id, state.stamp, said) if said else ((), ())
+        values["lines"], values["rows"] = told
         values["questions"] = reviews.leaves_questions(run.id, site.store)
     return "review.html", values
 

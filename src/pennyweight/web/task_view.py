@@ -26,14 +26,15 @@ def _chosen(request: Request, store: Store, run: str) -> AttemptKey:
 
 def task(request: Request, site: Site) -> Shown:
     """Show all attempts at a task: which passed, and the distinct replies with differences."""
-    run = site.run(request.path_params["run"])
-    key = _chosen(request, site.store, run.id)
-    site.digests.get(run)  # the results of attempts are stored with it
+    state = site.state(request.path_params["run"])
+    run, key = state.run, _chosen(request, site.store, state.run.id)
+    decided = site.digests.get(run, state=state).digest is not None  # the results of attempts
     found = task_attempts(site.store, key)
     if found is None:
         raise NotFoundError("There is no record of this task in this run.")
     return "task.html", {
         "run": run,
+        "decided": decided,
         "v": task_view(site.store, key, found, lambda at: attempt_url(at, "task")),
         "record_of": lambda at: attempt_url(at, "record"),
         "whole_of": lambda at: run_url(run.id, "raw", key=write_key(at._asdict()), part="response"),

@@ -35,7 +35,7 @@ def record_table(store: Store, run: str, wanted: Filter, kind: TableKind) -> Ite
             yield frame.write_ndjson().encode()
         else:
             head = [frame.columns] if number == 0 else []
-            yield csv_table([*head, *frame.rows()]).encode()
+            yield csv_table([*head, *frame.rows()], nulls=True).encode()
 
 
 def _parquet(frames: Iterator[pl.DataFrame]) -> Iterator[bytes]:

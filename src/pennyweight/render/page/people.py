@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from pennyweight.render.page.metric_titles import metric_title
+from pennyweight.render.view import spark_of
 from pennyweight.scoring.labelled import LabelledMetric, LabelledRun, SideCorrection
 from pennyweight.stats.labels import Agreement
 from pennyweight.text.format import count, estimate, number, plural, share
@@ -13,6 +15,51 @@ from pennyweight.text.notation import SHARE
 
 def people_lines(found: LabelledRun) -> Iterator[str]:
     """Say what people's verdicts show, one sentence or two for each metric and side."""
+    yield from agreement_lines(found)
+    for metric in found.metrics:
+        if metric.agreement.records:
+            yield from (correction_words(metric.metric, side) for side in metric.sides)
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionRow:
+    """The metric of a side with and without people's verdicts, as a table shows it."""
+
+    metric: str
+    side: str
+    automatic: str
+    value: str
+    interval: str
+    spark: dict[str, float] | None
+    labels: str
+    more: str
+
+
+def correction_rows(found: LabelledRun) -> list[CorrectionRow]:
+    """Return a row for each metric and side that people's verdicts correct."""
+    rows = []
+    for metric in found.metrics:
+        for side in metric.sides if metric.agreement.records else ():
+            one = side.share
+            assert one.interval is not None
+            value, between = estimate(one.value, *one.interval, SHARE)
+            rows.append(
+                CorrectionRow(
+                    str(metric_title(metric.metric)),
+                    side.side,
+                    share(one.judged),
+                    value,
+                    between,
+                    spark_of(metric.metric, one.value, *one.interval),
+                    f"{count(one.labelled)} of {count(one.records)}",
+                    halving_words(side),
+                )
+            )
+    return rows
+
+
+def agreement_lines(found: LabelledRun) -> Iterator[str]:
+    """Say how many records people labelled, and how often automatic verdicts equal theirs."""
     if not found.labelled and not found.undecided:
         yield "No person has labelled a record of this run yet."
         return
@@ -38,7 +85,6 @@ def _metric_lines(metric: LabelledMetric, found: LabelledRun) -> Iterator[str]:
         f"{metric_title(metric.metric)}: {agreement_words(one)}, on "
         f"{plural(one.records, 'record')} {where}."
     )
-    yield from (correction_words(metric.metric, side) for side in metric.sides)
 
 
 def agreement_words(one: Agreement) -> str:
