@@ -121,6 +121,7 @@ def test_the_first_look_at_a_record_shows_the_results_of_all_attempts(short_run,
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("menu", ["More", "Columns", "Download"])
 def test_menus_of_the_records_lie_above_the_layout(short_run, open_page, width, menu):
+    short_run.digest("short")  # nothing renews itself under our hands
     watched = open_page(width)
     page = watched.page
     page.goto(f"{short_run.address}/runs/short/records")
