@@ -5,6 +5,7 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ from engine.sharing.test_worker import whole
 from engine.test_kill import wait_for
 from pennyweight.api.run import run as run_suite
 from pennyweight.api.sharing import ray_workers
+from pennyweight.api.sharing.ray_cluster import connect
 from pennyweight.engine.execution import new_run, open_suite
 from pennyweight.errors import UsageError
 from pennyweight.store.shared_runs import living, locked
@@ -136,6 +138,19 @@ def test_without_ray_it_says_how_to_get_it(tmp_path, monkeypatch):
     path = suite(tmp_path, "http://127.0.0.1:9", tasks=1)
     with pytest.raises(UsageError, match=r"pip install 'pennyweight\[ray\]'"):
         run_suite(path, store=str(tmp_path / "s.db"), on="ray", progress=False)
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [(None, "cannot be started on this machine"), ("10.0.0.5:6379", "no Ray cluster at 10.0.0.5")],
+)
+def test_a_cluster_that_does_not_start_is_no_traceback(address, said, monkeypatch):
+    def init(**_):
+        raise Exception("The current node timed out\nduring startup.")
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
+    with pytest.raises(UsageError, match=rf"{said}.*: The current node timed out during startup"):
+        connect(address)
 
 
 def test_the_actors_are_grouped_by_what_they_need(tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pennyweight.errors import UsageError
+from pennyweight.text.safe import clean
 
 LOOPBACK = ("127.", "localhost", "[::1]")
 PACKAGE = Path(__file__).parents[2]
@@ -61,7 +62,9 @@ def connect(address: str | None, working_dir: Path | None = None) -> Any:
             options["_node_ip_address"] = address.rpartition(":")[0]
     try:
         ray.init(**options)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        where = address or "this machine"
-        raise UsageError(f"There is no Ray cluster at {where}: {error}") from None
+    except Exception as error:  # Ray has no class of its own for a node that does not start
+        reason = clean(" ".join(str(error).split()))
+        if address is None:
+            raise UsageError(f"Ray cannot be started on this machine: {reason}") from None
+        raise UsageError(f"There is no Ray cluster at {address}: {reason}") from None
     return ray
