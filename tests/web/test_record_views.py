@@ -163,3 +163,17 @@ def test_a_text_that_is_too_long_to_search_for_is_refused(short_run):
     assert "at most 500 characters" in text
     assert "table class=" not in text
     assert short_run.get(f"/runs/short/records?q={'a' * 500}")[0] == 200
+
+
+def test_kinds_of_errors_are_offered_and_found(short_run, open_page):
+    short_run.digest("short")
+    page = open_page().page
+    page.goto(f"{short_run.address}/runs/short/records")
+    page.locator("summary", has_text="More").click()
+    field = page.locator("input[name=error_kind]")
+    offered = page.locator(f"datalist#{field.get_attribute('list')} option")
+    assert [one.get_attribute("value") for one in offered.all()] == ["rate_limit"]
+    field.fill("rate_limit")
+    field.press("Enter")
+    page.get_by_role("link", name="Clear").wait_for()
+    assert page.locator("table.rows tbody tr").count() == 1

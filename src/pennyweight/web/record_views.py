@@ -106,7 +106,11 @@ def _records(request: Request, site: Site) -> Shown:
     filled = (found.id, _sides(found), tuple(keep.items()), tuple(names), query.get("columns", ""))
     digest = cached.digest or {}
     coverage = digest.get("charts", {}).get("coverage") or {}
-    names_in = (tuple(digest.get("categories", ())), tuple(coverage.get("capabilities", ())))
+    names_in = (
+        tuple(digest.get("categories", ())),
+        tuple(coverage.get("capabilities", ())),
+        tuple(digest.get("error_kinds", ())),
+    )
     form, head = _form(FilterForm(*filled, *names_in, asked, sort))
     total = digest["whole"]["records"] if digest and not any(keep.values()) else None
     total = many if not page.before and not page.after else total
@@ -151,6 +155,7 @@ class FilterForm:
     """The columns as a person chose them."""
     categories: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ()
+    error_kinds: tuple[str, ...] = ()
     asked: queries.Sort | None = None
     sort: queries.Sort | None = None
 

@@ -12,7 +12,13 @@ from pennyweight.measures.reasoning import CORRECTION
 from pennyweight.render.page import visible
 from pennyweight.render.transcript.code import code_blocks
 from pennyweight.render.transcript.folds import Folded, fitting, fold
-from pennyweight.render.transcript.markdown import MarkedText, both_ends, document, plain
+from pennyweight.render.transcript.markdown import (
+    MAX_CHARACTERS,
+    MarkedText,
+    both_ends,
+    document,
+    plain,
+)
 from pennyweight.render.transcript.trajectory import as_text, read_json
 from pennyweight.text.answer_place import place
 from pennyweight.text.extraction import KINDS, AnswerRule
@@ -131,7 +137,7 @@ def shortened(pieces: Sequence[MarkedText], most: int) -> list[MarkedText]:
     The end stays, because answers are there. A piece of the kind `GAP` is where the middle was;
     its text opens the block of code again in which the end begins.
     """
-    if sum(map(_size, pieces)) <= most * 2 // 3:
+    if sum(map(_size, pieces)) <= min(most * 2 // 3, MAX_CHARACTERS):
         return [*pieces]
     first = _first(pieces, most * 2 // 5)
     last = _first([(text[::-1], kind) for text, kind in pieces[::-1]], most // 8)
