@@ -15,7 +15,7 @@ from pennyweight.scoring.chart_types import ChartData
 from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 
-VERSION = 17
+VERSION = 18
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The metrics that can be the headline of records: `headline_of` chooses."""
@@ -91,8 +91,9 @@ class RankDigest(TypedDict):
 class AllPairsDigest(TypedDict):
     """The tests of all pairs of sides at once."""
 
-    p: dict[str, dict[str, float]]
-    """The adjusted p-value of each pair, by the names of its sides."""
+    sides: list[str]
+    p: list[list[float]]
+    """The adjusted p-value of each pair, in the order of `sides`."""
     level: float
     """The level at which single intervals agree with these tests."""
 

@@ -44,10 +44,15 @@ class SideRank:
 class AllPairs:
     """The tests of all pairs of sides at once, from which ranks are made."""
 
-    p: Mapping[str, Mapping[str, float]]
-    """The adjusted p-value of each pair, by the names of its sides, in either order."""
+    sides: Sequence[str]
+    p: Sequence[Sequence[float]]
+    """The adjusted p-value of each pair, in the order of `sides`."""
     level: float
     """The level at which a single interval must be computed to agree with these tests."""
+
+    def __getitem__(self, pair: tuple[str, str]) -> float:
+        a, b = map(self.sides.index, pair)
+        return self.p[a][b]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,16 +149,12 @@ class CommonTasks:
             shares = frontier_shares(values, self.costs, seed).tolist()
         ranks = zip(self.sides, found.rank, found.low, found.high, shares, strict=True)
         groups = tuple(tuple(self.sides[i] for i in group) for group in found.groups)
-        p = {
-            a: dict(zip(self.sides, row.tolist(), strict=True))
-            for a, row in zip(self.sides, found.p, strict=True)
-        }
         return Ranking(
             self.metric,
             len(self.tasks),
             tuple(SideRank(*rank) for rank in ranks),
             groups,
-            AllPairs(p, found.level),
+            AllPairs(self.sides, found.p.round(6).tolist(), found.level),
         )
 
     @property
@@ -226,5 +227,5 @@ def board_pairs(
     level = tests.level if tests else (1 - confidence) / max(len(which), 1)
     found = units.pairs(names, which, overlaps, 1 - level, seed, comparisons=1)
     if tests:
-        found = [p if p.p is None else replace(p, p_adjusted=tests.p[p.a][p.b]) for p in found]
+        found = [p if p.p is None else replace(p, p_adjusted=tests[p.a, p.b]) for p in found]
     return [pair.agreeing(1 - confidence) for pair in found]

@@ -124,3 +124,12 @@ def test_a_side_with_easy_tasks_of_its_own_is_not_the_best(others):
     assert str(found).startswith("best is best: 50.0 points (95 %: ")
     assert " above easy" in str(found)
     assert found.notes[0].startswith("Another side has 82.7 % over its own tasks")
+
+
+def test_a_board_of_categories_says_that_sides_are_together():
+    two = concluded(rows({"one": 0.9, "other": 0.2}, ("T0",)), "category")
+    assert two.notes[-1] == "Its value is that of all 2 sides together."
+    only = concluded(rows({"only": 0.5}, ("T0",)), "category")
+    assert only.notes == (
+        "Each category has tasks of its own, so their differences are not tested.",
+    )

@@ -71,7 +71,7 @@ class BoardPairs:
         which = [(first, g) for g in range(len(names)) if g != first and {first, g} <= present]
         overlaps = {pair: _overlap(units, names, *pair) for pair in which}
         tests = board["comparison"]["tests"]
-        tests = AllPairs(tests["p"], tests["level"]) if tests else None
+        tests = AllPairs(**tests) if tests else None
         found = board_pairs(units, names, which, overlaps, tests, confidence=0.95, seed=0)
         return [pair.to_dict() for pair in found]
 

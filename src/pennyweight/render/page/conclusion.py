@@ -66,7 +66,8 @@ def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
     sides = {side["name"]: side for side in board["sides"]}
     order = [sides[row.name] for row in view.rows]
     if board["comparison"] is None:
-        return _apart(order, metric, board["by"], disjoint=len(digest["sides"]) != len(order))
+        pooled = None if board["by"] == digest["by"] else len(digest["sides"])
+        return _apart(order, metric, board["by"], pooled)
     leading = [row.name for row in view.rows if row.leads]
     ahead = next((side for side in order if side["name"] in leading), order[0])
     told = _Told(order, metric, board["comparison"], digest["confidence"])
@@ -123,9 +124,12 @@ def _probed(
 
 
 def _apart(
-    order: Sequence[Mapping[str, Any]], metric: str, by: Sequence[str], *, disjoint: bool
+    order: Sequence[Mapping[str, Any]], metric: str, by: Sequence[str], pooled: int | None
 ) -> Conclusion:
-    """Write the ends of sides that have no tasks in common."""
+    """Write the ends of sides that have no tasks in common.
+
+    `pooled` is how many sides of the run are together in each; None for the run's own sides.
+    """
     first, last = order[0], next(s for s in reversed(order) if _value(s, metric) is not None)
     unit = unit_of(metric)
     parts = [Words(_name(first), name=True)]
@@ -139,9 +143,10 @@ def _apart(
     parts.append(Words("."))
     what = " and ".join(by)
     note = f"Each {what} has tasks of its own, so their differences are not tested."
-    if not disjoint:
+    if pooled is None:
         note = "The sides have no tasks in common, so their differences are not tested."
-    return Conclusion(tuple(parts), (note,))
+    together = f"Its value is that of all {count(pooled)} sides together." if pooled else ""
+    return Conclusion(tuple(parts), tuple(filter(None, (note, together))))
 
 
 @dataclass(frozen=True, slots=True)
