@@ -4,7 +4,11 @@ import pytest
 
 import pennyweight
 from gates.samples import share
+from generate import many
 from pennyweight.errors import InputError, PennyweightError, UsageError
+from pennyweight.gates import baseline_gate, threshold_gate
+from pennyweight.scoring.large import spill
+from scoring.large.test_scores import digits
 
 PAIRED = "gates: [{metric: pass_rate, no_worse_than: 5%}]"
 
@@ -129,3 +133,38 @@ def test_rules_for_answers_are_those_of_score_and_hold_for_the_baseline(tmp_path
     assert (one.verdict, one.value, one.baseline) == ("pass", 0.0, 1.0)  # no difference
     with pytest.raises(UsageError, match="nonsense"):
         pennyweight.gate(rows, policy, match="nonsense")
+
+
+LARGE = {
+    "gates": [
+        {"metric": "accuracy", "threshold": ">= 40%"},
+        {"metric": "pass_rate", "threshold": ">= 90%"},
+        {"metric": "latency_p95_ms", "threshold": "< 1ms"},
+        {"metric": "brier", "threshold": "< 0.9"},
+        {"metric": "pass_rate", "no_worse_than": "1%", "name": "as before"},
+    ],
+}
+
+
+@pytest.mark.parametrize("asked", [{"each": "tier"}, {"where": {"tier": "T1"}}], ids=str)
+def test_records_on_disk_are_decided_as_in_memory(monkeypatch, tmp_path, asked):
+    rows = many(400, seed=2, attempts=2)
+    rows += [{**rows[0], "attempt": 9, "status": "error", "passed": None}]
+    changed = [{**row, "passed": i % 2 == 0} for i, row in enumerate(rows)]
+    before = write(tmp_path / "before.jsonl", changed)
+    expected = pennyweight.gate(rows, LARGE, baseline=before, **asked)
+    assert {gate.verdict for gate in expected.gates} == {"pass", "fail", "inconclusive"}
+    monkeypatch.setattr(spill, "IN_MEMORY", 0)
+    monkeypatch.setattr(spill, "PART", 150)
+    found = pennyweight.gate(rows, LARGE, baseline=before, **asked)
+    assert found.to_dict() == digits(expected.to_dict())
+    with pytest.raises(InputError, match="no records with tier=T9"):
+        pennyweight.gate(rows, LARGE, baseline=before, where={"tier": "T9"})
+
+
+def test_of_very_many_scenarios_the_others_are_counted(monkeypatch):
+    for module in (threshold_gate, baseline_gate):
+        monkeypatch.setattr(module, "LISTED", 3)
+    gates = [{"metric": "pass_rate", "threshold": ">= 90%"}]
+    (found,) = pennyweight.gate(share(10, 30), {"gates": gates}).to_dict()["gates"]
+    assert (len(found["scenarios"]), found["more_scenarios"]) == (3, 17)

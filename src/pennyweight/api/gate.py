@@ -23,6 +23,7 @@ from pennyweight.gates.records import GateRecords, read_records
 from pennyweight.gates.sides import joined, sides_of
 from pennyweight.gates.threshold import Quantity
 from pennyweight.gates.verdict import SideVerdict, Verdict, VerdictEvidence
+from pennyweight.scoring.large.spill import IN_MEMORY
 from pennyweight.scoring.pipeline import ScoreRequest
 from pennyweight.sources.source import Source
 from pennyweight.stored_runs.plan import EarlyStop, early_stop_plan
@@ -138,11 +139,12 @@ def _decided(
             run=run.run.id if run else None, store=run.store if run else versus.store,
             scorers=versus.scorers, across=across,
         )  # fmt: skip
+    few = records.frame.height <= IN_MEMORY
     evidence = VerdictEvidence(
         run=run.run.id if run else None,
         stamp=stamp,
         side=", ".join(where.values()),
-        tasks=frozenset(records.frame["task_id"].drop_nulls()),
+        tasks=frozenset(records.frame["task_id"].drop_nulls() if few else ()),
         left_out=records.left_out,
         baseline_planned=before.planned if before else None,
         baseline_missing=before.remaining if before else 0,

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from pennyweight.catalogue import METRICS
 from pennyweight.gates.policy import Gate
 from pennyweight.gates.records import GateRecords
 from pennyweight.gates.threshold import FRACTIONS, Threshold, shown
 from pennyweight.gates.threshold_gate import more, more_needed
-from pennyweight.gates.verdict import Decider, Decision, Word
+from pennyweight.gates.verdict import LISTED, Decider, Decision, Word
 from pennyweight.stats.interval import Floats
 from pennyweight.stats.paired import Paired, interval, weighted_interval
 from pennyweight.text.format import plural, points
@@ -27,15 +28,16 @@ class BaselineTest:
     """A gate and the values of each task, in the baseline and now; higher is better."""
 
     gate: Gate
-    tasks: list[str]
+    tasks: pl.Series
     before: Floats
     now: Floats
     tries: tuple[Floats, Floats]
     kind: str
-    missing: tuple[str, ...]
+    missing: pl.Series
+    """The tasks of the baseline that were not tried now."""
     sides: tuple[float, float]
     """The metric before and now, over the tasks that both sides have."""
-    old: dict[str, float]
+    before_all: pl.DataFrame
     """The value of every task in the baseline; higher is better."""
     weights: Floats | None = None
     """The weight of each task; None if all weights are equal."""
@@ -51,16 +53,21 @@ class BaselineTest:
         weights = both["weight now"].to_numpy() if records.weighs(gate.metric) else None
         some = both.height and (weights is None or weights.sum() > 0)
         means = [float(np.average(v, weights=weights)) if some else 0.0 for v in (before, now)]
-        all_before = dict(old.select("task_id", "value").iter_rows())
+        all_before = old.select("task_id", "value")
         rate = metric.range == (0, 1)
         if metric.better == "lower":
             best = float(rate)
             before, now = best - before, best - now
-            all_before = {task: best - x for task, x in all_before.items()}
+            all_before = all_before.with_columns(best - pl.col("value"))
         kind = "rate" if rate and records.is_rate(gate.metric) else "score" if rate else "number"
         tries = both["tries"].to_numpy(), both["tries now"].to_numpy()
-        names, sides = both["task_id"].to_list(), (means[0], means[1])
-        return cls(gate, names, before, now, tries, kind, (*gone,), sides, all_before, weights)
+        names, sides = both["task_id"], (means[0], means[1])
+        return cls(gate, names, before, now, tries, kind, gone, sides, all_before, weights)
+
+    @property
+    def old(self) -> dict[str, float]:
+        """The value of every task in the baseline by its name."""
+        return dict(self.before_all.iter_rows())
 
     @property
     def margin(self) -> float:
@@ -101,12 +108,12 @@ class BaselineTest:
 
     def unfit(self) -> Decision | None:
         """Return an inconclusive decision if nothing can be compared."""
-        if self.weights is not None and self.tasks and not self.weights.sum():
-            empty = replace(self, tasks=[], weights=None)
+        if self.weights is not None and len(self.tasks) and not self.weights.sum():
+            empty = replace(self, tasks=self.tasks.clear(), weights=None)
             return empty.decision("inconclusive", "all tasks of both sides have weight 0.")
         if len(self.tasks) > 1:
             return None
-        what = "only one task is" if self.tasks else "no task is"
+        what = "only one task is" if len(self.tasks) else "no task is"
         return self.decision("inconclusive", f"{what} in the baseline and in these records.")
 
     def on_value(self) -> Decision:
@@ -155,7 +162,8 @@ class BaselineTest:
         self, word: Word, why: str, low: Any = None, high: Any = None, needed: int | None = None
     ) -> Decision:
         """Build the decision; a pass is inconclusive if tasks of the baseline were not tried."""
-        gate, some = self.gate, bool(self.tasks)
+        gate, some = self.gate, len(self.tasks) > 0
+        listed, unlisted = ((), 0) if word == "pass" or not some else self.worse()
         decision = replace(
             Decision.of(gate, word, why),
             value=self.value if some else None,
@@ -165,13 +173,14 @@ class BaselineTest:
             sign=">" if gate.against == "better" else ">=",
             effect=self.value + self.margin if some else None,
             baseline=self.sides[0] if some else None,
-            records=int(sum(self.tries[1])),
+            records=int(self.tries[1].sum()),
             tasks=len(self.tasks),
-            scenarios=() if word == "pass" or not some else self.worse(),
+            scenarios=listed,
+            unlisted=unlisted,
             needed=needed,
             weighted=self.weights is not None,
         )
-        if word != "pass" or not self.missing:
+        if word != "pass" or not len(self.missing):
             return decision
         names = ", ".join(self.missing[:5]) + (", …" if len(self.missing) > 5 else "")
         count = len(self.missing)
@@ -179,12 +188,17 @@ class BaselineTest:
         why = f"{why} But {what} not tried now ({names}). Try them, or set the baseline again."
         return replace(decision, verdict="inconclusive", why=why)
 
-    def worse(self) -> tuple[Decider, ...]:
-        """Name the tasks that became worse, the worst first, with the values of the metric."""
-        kind, old, new = self.gate.kind, self.before, self.now
+    def worse(self) -> tuple[tuple[Decider, ...], int]:
+        """Name the tasks that became worse, the worst first, with the values of the metric.
+
+        Also return how many more there are than can be listed.
+        """
+        kind, old, new, apart = self.gate.kind, self.before, self.now, self.now - self.before
         if METRICS[self.gate.metric].better == "lower":
             best = float(kind in FRACTIONS)
             old, new = best - old, best - new
-        order = sorted((d, i) for i, d in enumerate(self.now - self.before) if d < 0)
-        values = ((i, shown(old[i], kind), shown(new[i], kind)) for _, i in order)
-        return tuple(Decider(self.tasks[i], f"{a} → {b}") for i, a, b in values)
+        order = np.argsort(apart, kind="stable")[: np.count_nonzero(apart < 0)]
+        listed = order[:LISTED]
+        rows = zip(self.tasks[listed], old[listed].tolist(), new[listed].tolist(), strict=True)
+        named = tuple(Decider(t, f"{shown(a, kind)} → {shown(b, kind)}") for t, a, b in rows)
+        return named, len(order) - len(listed)

@@ -212,9 +212,9 @@ def _in_order(gate: Gate, test: Prepared, records: GateRecords, plan: EarlyStopP
     """Test a gate task by task; planned tasks are not missing from the comparison."""
     tasks = plan.chosen(gate)
     if isinstance(test, BaselineTest):
-        planned = set(tasks)
-        test = replace(test, missing=tuple(t for t in test.missing if t not in planned))
-        tasks = [task for task in tasks if task in test.old]
+        test = replace(test, missing=test.missing.filter(~test.missing.is_in(list(tasks))))
+        old = test.old
+        tasks = [task for task in tasks if task in old]
     return Sequential(test, plan, records, tuple(tasks))
 
 
@@ -295,10 +295,10 @@ def notes(policy: Policy, records: GateRecords) -> Iterator[str]:
             if found.skipped and found.value is not None:
                 what = plural(found.skipped, "attempt")
                 yield f"{gate.name}: {what} without a verdict, or at tasks with too few, left out."
-    ids = set(records.frame["task_id"].drop_nulls())
-    absent = [name for name in policy.optional if name not in ids]
+    tasks = records.frame["task_id"]
+    absent = [name for name in policy.optional if not (tasks == name).any()]
     if absent and not records.remaining:
-        yield f"optional_scenarios: {_absent(absent, sorted(ids))}"
+        yield f"optional_scenarios: {_absent(absent, tasks.drop_nulls().unique().sort().to_list())}"
 
 
 def _absent(names: Sequence[str], known: Sequence[str]) -> str:

@@ -12,12 +12,13 @@ import numpy as np
 import polars as pl
 
 from pennyweight.catalogue import METRICS
-from pennyweight.define import MEASURES, Metric, by_task
+from pennyweight.define import MEASURES, Metric, by_task, needed_columns
 from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.gates.policy import NORMALIZED, Formula, Gate, Policy
 from pennyweight.record import BY_NAME
 from pennyweight.scoring.estimates import Estimate, combine, estimates
 from pennyweight.scoring.groups import GROUP, Grouped, cluster, mean_values
+from pennyweight.scoring.large.spill import Spill
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.scoring.repeats import Attempts
 from pennyweight.scoring.selection import cell_key, selects
@@ -64,7 +65,8 @@ class GateRecords:
     @property
     def scored(self) -> pl.DataFrame:
         """The attempts without an error."""
-        return self.frame.filter(pl.col("status").cast(pl.String).ne_missing("error"))
+        failed = (self.frame["status"].cast(pl.String) == "error").fill_null(value=False)
+        return self.frame.filter(~failed) if failed.any() else self.frame
 
     @property
     def errors(self) -> int:
@@ -87,7 +89,7 @@ class GateRecords:
 
     def where(self, select: Sequence[tuple[str, str]]) -> GateRecords:
         """Keep the records with these values, ignoring case and surrounding white space."""
-        keys = [selects(column, value) for column, value in select]
+        keys = _selected(dict(select))
         return replace(self, frame=self.frame.filter(keys)) if keys else self
 
     def about(self, gate: Gate) -> GateRecords:
@@ -110,7 +112,10 @@ class GateRecords:
             names = declared.part_names(self.options)
             parts = {name: [self.estimate(name, confidence)] for name in names}
             return combine(declared, parts, 1, self.options)[0]
-        return estimates(self.frame, 1, [declared], self.options, confidence, 0)[0][metric]
+        needed = {GROUP, CLUSTER, "status", "passed", *SIDES}
+        needed |= needed_columns([declared], self.options)
+        frame = self.frame.select(name for name in self.frame.columns if name in needed)
+        return estimates(frame, 1, [declared], self.options, confidence, 0)[0][metric]
 
     def weighs(self, metric: str) -> bool:
         """Whether scenarios have different weights in a metric."""
@@ -119,7 +124,10 @@ class GateRecords:
     @property
     def weighted(self) -> bool:
         """Whether scenarios have different weights."""
-        return WEIGHT in self.frame.columns and self.frame[WEIGHT].n_unique() > 1
+        if WEIGHT not in self.frame.columns:
+            return False
+        weights = self.frame[WEIGHT]
+        return weights.min() != weights.max()
 
     def values(self, metric: str) -> pl.Expr | None:
         """Return the values whose mean is a metric; None if the metric is not a mean."""
@@ -249,15 +257,22 @@ def read_records(
     columns = list(dict.fromkeys((*CONTEXT, *_ROLES, *where)))
     request = ScoreRequest(metrics, map=map, skip_bad=skip_bad, options=options)
     work = Scoring.of(sources, request, also=columns)
-    measured = work.measure(sources)
-    if not measured.frame.height:
+    with Spill.open(()) as spill:
+        measured = work.measure(sources, spill=spill)
+        if measured.spilled:
+            if all(source.planned is None for source in sources) and not same_side:
+                spill.keep(pl.all_horizontal(pl.lit(value=True), *_selected(where)))
+            read = spill.gathered(n for n in measured.frame.columns if not n.startswith("\0"))
+        else:
+            read = measured.frame
+    if not (read.height or spill.kept):
         raise InputError(["There are no records to decide on."])
     present = {*measured.loaded.present, *MEASURES}
     for column in where:
-        if column not in present and not measured.frame[column].count():
+        if column not in present and not (read[column].count() or spill.filled[column]):
             known = {*present, *BY_NAME} - {column}
             raise UsageError(unknown("Column", column, known, "No record has it."))
-    frame = _with_open_must_nots(numbered(measured.frame))
+    frame = _with_open_must_nots(numbered(read))
     every = GateRecords(frame, work.options, name=name, left_out=measured.left_out)
     where = narrowed(frame, where, same_side or {})
     records = every.where(list(where.items()))
@@ -305,9 +320,13 @@ def _with_open_must_nots(frame: pl.DataFrame) -> pl.DataFrame:
 
     In a record without checks, everything undecided may be one, except expected behaviours.
     """
-    lists: list[list[str] | None] = [None] * frame.height
+    kind = pl.List(pl.String)
     rows = frame.select("undecided", *_ROLES).with_row_index()
-    for row in rows.filter(pl.col("undecided").list.len() > 0).iter_rows(named=True):
+    rows = rows.filter(pl.col("undecided").list.len() > 0)
+    if not rows.height:
+        return frame.drop(_ROLES).with_columns(pl.lit(None, dtype=kind).alias(MUST_NOT))
+    lists: list[list[str] | None] = [None] * frame.height
+    for row in rows.iter_rows(named=True):
         try:
             checks = json.loads(row["checks"] or "null")
             names = [c["name"] for c in checks if c["role"] == "must_not" and c["holds"] is None]
@@ -315,7 +334,11 @@ def _with_open_must_nots(frame: pl.DataFrame) -> pl.DataFrame:
             expected = set(row["expected_behaviors"] or ())
             names = [name for name in row["undecided"] if name not in expected]
         lists[row["index"]] = names or None
-    return frame.drop(_ROLES).with_columns(pl.Series(MUST_NOT, lists, dtype=pl.List(pl.String)))
+    return frame.drop(_ROLES).with_columns(pl.Series(MUST_NOT, lists, dtype=kind))
+
+
+def _selected(where: Mapping[str, str]) -> list[pl.Expr]:
+    return [selects(column, value) for column, value in where.items()]
 
 
 def numbered(frame: pl.DataFrame) -> pl.DataFrame:

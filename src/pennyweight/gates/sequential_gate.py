@@ -287,7 +287,7 @@ class Sequential:
         sides = [float(self.turned(x)) for x in (before.mean(), now.mean())] if rows else [0.0, 0.0]
         return replace(
             test,
-            tasks=list(part.names),
+            tasks=pl.Series(part.names, dtype=pl.String),
             before=before,
             now=now,
             tries=(test.tries[0][rows], part.tries),

@@ -11,6 +11,7 @@ import polars as pl
 from pennyweight.errors import UsageError
 from pennyweight.gates.invariants import ATTEMPTS
 from pennyweight.gates.verdict import Decision, SideVerdict, Verdict
+from pennyweight.scoring.large.spill import Spill
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.sources.source import Source
 from pennyweight.text.format import plural
@@ -34,7 +35,9 @@ def sides_of(
     if not all(source.rereadable for source in sources):
         raise UsageError("--each reads its source several times; write it to a file and name that.")
     request = ScoreRequest("pass_rate", map=map, skip_bad=skip_bad, where=where)
-    frame = Scoring.of(sources, request, columns).measure(sources).frame
+    with Spill.open(columns) as spill:
+        measured = Scoring.of(sources, request, columns).measure(sources, spill=spill)
+        frame = spill.gathered(columns) if measured.spilled else measured.frame
     values = frame.select(pl.col(columns).cast(pl.String))
     known = [name for name in columns if values[name].null_count() < values.height]
     for name in known:

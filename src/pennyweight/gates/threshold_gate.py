@@ -13,7 +13,7 @@ from pennyweight.catalogue import METRICS
 from pennyweight.gates.policy import Gate
 from pennyweight.gates.records import GateRecords
 from pennyweight.gates.threshold import FRACTIONS, Threshold, kind_of, shown, unit_of
-from pennyweight.gates.verdict import Decider, Decision, Word
+from pennyweight.gates.verdict import LISTED, Decider, Decision, Word
 from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.stats.drawn_weights import drawn_ends
 from pennyweight.stats.quantiles import special
@@ -65,12 +65,15 @@ def mean_ends(
     return low.item(), high.item()
 
 
-def deciders(gate: Gate, records: GateRecords) -> tuple[Decider, ...]:
-    """Name the tasks with the worst values, the worst first; none if the metric is not a mean."""
+def deciders(gate: Gate, records: GateRecords) -> tuple[tuple[Decider, ...], int]:
+    """Name the tasks with the worst values, the worst first; none if the metric is not a mean.
+
+    Also return how many more there are than can be listed.
+    """
     metric = "latency_mean_ms" if gate.metric == "latency_p95_ms" else gate.metric
     metric = "pass_rate" if gate.metric in records.composites else metric
     if records.values(metric) is None:
-        return ()
+        return (), 0
     up = METRICS[metric].better != "lower"
     units = records.units(metric).drop_nulls("task_id").sort("value", descending=not up)
     kind = gate.kind if metric == gate.metric else kind_of(METRICS[metric])
@@ -85,8 +88,9 @@ def deciders(gate: Gate, records: GateRecords) -> tuple[Decider, ...]:
         failed = metric == "pass_rate" and value == 0
         return f"{'did not pass' if failed else f'{metric} {shown(value, kind)}'}{times}"
 
-    rows = units.select("task_id", "value", "tries").iter_rows()
-    return tuple(Decider(task, why(value, tries)) for task, value, tries in rows)
+    rows = units.select("task_id", "value", "tries").head(LISTED).iter_rows()
+    listed = tuple(Decider(task, why(value, tries)) for task, value, tries in rows)
+    return listed, units.height - len(listed)
 
 
 MAX_NEEDED = 1_000_000
@@ -196,6 +200,7 @@ class ThresholdTest:
         """Build the decision."""
         gate, threshold = self.gate, self.threshold
         scored = self.records.scored
+        listed, unlisted = ((), 0) if word == "pass" else deciders(gate, self.records)
         return replace(
             Decision.of(gate, word, why),
             value=self.value,
@@ -206,7 +211,8 @@ class ThresholdTest:
             effect=threshold.effect(self.value),
             records=self.estimate.records,
             tasks=scored[CLUSTER].n_unique() if scored.height else 0,
-            scenarios=() if word == "pass" else deciders(gate, self.records),
+            scenarios=listed,
+            unlisted=unlisted,
             needed=needed,
             weighted=self.records.weighs(gate.metric),
         )

@@ -23,6 +23,10 @@ _JSON = (
 EXIT_CODES: dict[Word, int] = {"pass": 0, "fail": 1, "inconclusive": 3}
 
 
+LISTED = 100_000
+"""The most scenarios that are listed with one gate: each takes as much memory as its record."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decider:
     """A scenario that decided a gate."""
@@ -53,6 +57,9 @@ class Decision:
     records: int = 0
     tasks: int = 0
     scenarios: tuple[Decider, ...] = ()
+    """What decided it, at most LISTED of them."""
+    unlisted: int = 0
+    """How many more decided it."""
     needed: int | None = None
     """About how many more attempts would decide it if the value stays."""
     weighted: bool = False
@@ -79,6 +86,7 @@ class Decision:
             "interval": None if self.low is None else [json_value(self.low), json_value(self.high)],
             **{name: json_value(getattr(self, name)) for name in _JSON[5:]},
             "scenarios": [asdict(one) for one in self.scenarios],
+            **({"more_scenarios": self.unlisted} if self.unlisted else {}),
             "more_attempts": self.needed,
             "weighted": self.weighted,
             **({"side": self.side} if self.side else {}),
@@ -95,6 +103,7 @@ class VerdictEvidence:
     """The state of the run when it was read."""
     side: str = ""
     tasks: frozenset[str] = frozenset()
+    """The tasks that have records; none if there are too many."""
     left_out: int = 0
     baseline_planned: int | None = None
     baseline_missing: int = 0

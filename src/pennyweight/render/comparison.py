@@ -154,11 +154,11 @@ def _tasks(comparison: Comparison) -> Iterator[str]:
     """Say how many tasks do not tell the sides apart."""
     common = comparison.common
     if common and (same := common.solved_by_all + common.solved_by_none):
-        rest = count(len(common.tasks) - same)
+        rest = count(len(common) - same)
         every = f"every side always solves {count(common.solved_by_all)}"
         no = f"no side ever solves {count(common.solved_by_none)}"
         alike = [every] * bool(common.solved_by_all) + [no] * bool(common.solved_by_none)
-        found = f"Of the {plural(len(common.tasks), 'common task')}, {' and '.join(alike)}."
+        found = f"Of the {plural(len(common), 'common task')}, {' and '.join(alike)}."
         yield f"{found} Only the other {rest} can tell the sides apart."
 
 

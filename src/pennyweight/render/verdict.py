@@ -149,7 +149,7 @@ def _is_warning(gate: Decision) -> bool:
 
 def _more(gate: Decision) -> list[str]:
     """Write how many scenarios are not shown, if any."""
-    left = len(gate.scenarios) - MAX_SCENARIOS
+    left = len(gate.scenarios) + gate.unlisted - MAX_SCENARIOS
     return [f"… and {count(left)} more"] if left > 0 else []
 
 
@@ -273,7 +273,7 @@ def _markdown_list(gate: Decision) -> str:
     lines = "\n".join([*named[:MAX_SCENARIOS], *(f"- {more}" for more in _more(gate))]) + "\n"
     if len(named) <= MAX_UNFOLDED:
         return lines
-    head = f"<details><summary>{plural(len(named), 'scenario')}</summary>"
+    head = f"<details><summary>{plural(len(named) + gate.unlisted, 'scenario')}</summary>"
     return f"{head}\n\n{lines}\n</details>\n"
 
 
@@ -364,7 +364,7 @@ def _row(gate: Decision) -> dict[str, Any]:
         "why": gate.why,
         "test": test_of(gate),
         "scenarios": gate.scenarios[:MAX_LISTED],
-        "failing": len(gate.scenarios),
+        "failing": len(gate.scenarios) + gate.unlisted,
         "scale": _scale(gate),
     }
 

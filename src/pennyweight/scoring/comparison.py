@@ -11,15 +11,16 @@ import polars as pl
 
 from pennyweight.define import MEASURES, METRICS
 from pennyweight.scoring import tiers
-from pennyweight.scoring.digest import HEADLINES, headline_by
+from pennyweight.scoring.digest import HEADLINES
 from pennyweight.scoring.estimates import Estimate
-from pennyweight.scoring.groups import GROUP
-from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Overlap, Pair, Units
+from pennyweight.scoring.large.sided import SidedRecords
+from pennyweight.scoring.large.spill import Spill
+from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Pair
 from pennyweight.scoring.pipeline import Measured, ScoreRequest, Scoring
 from pennyweight.scoring.ranking import CommonTasks, Ranking, board_pairs
 from pennyweight.scoring.result import Result
 from pennyweight.scoring.scores import Group, json_value
-from pennyweight.scoring.sides import DEFAULT_COLUMNS, SIDE, Sides
+from pennyweight.scoring.sides import DEFAULT_COLUMNS, SIDE, Overlap, Sides
 from pennyweight.sources.source import Source
 from pennyweight.text.format import estimate, probability
 
@@ -195,8 +196,10 @@ def compare(
         wanted = [*dict.fromkeys((*metrics, *NEEDED))]
     also = {*DEFAULT_COLUMNS, "run", "correct", *MEASURED}
     work = Scoring.of(sources, replace(request, metrics=wanted), sides.grouped, also=also)
-    found = work, work.measure(sources), sides, metrics, baseline
-    return compare_measured(*found, all_pairs=all_pairs, only=only, margin=margin, titles=titles)
+    with Spill.open(sides.grouped) as spill:
+        found = work, work.measure(sources, spill=spill), sides, metrics, baseline
+        asked: dict[str, Any] = {"all_pairs": all_pairs, "only": only, "margin": margin}
+        return compare_measured(*found, titles=titles, **asked)
 
 
 def compare_measured(
@@ -217,26 +220,23 @@ def compare_measured(
     With `together`, intervals and tests of the first metric hold for all pairs of sides at once.
     """
     request = work.request
-    columns, frame = sides.named(measured.frame, {name for pair in only for name in pair})
-    headline = headline_by(sides.named(measured.frame)[1] if only else frame, SIDE)
-    without = measured.frame.height - frame.height if not only else 0
-    groups, frame = work.score(frame, [SIDE])
+    sided = SidedRecords.of(work, measured, sides, {name for pair in only for name in pair})
+    groups = sided.groups
     names = [str(group.group[SIDE]) for group in groups]
     base = sides.baseline(only[0][0] if only else baseline, names)
     chosen = [(names.index(a), names.index(b)) for a, b in only]
     if titles:
         names, base = [titles.get(name, name) for name in names], titles.get(base, base)
-    compared = _compared(work, frame, metrics, headline)
-    units = Units.of(frame, compared, [n for n in DEFAULT_COLUMNS if n not in columns])
+    compared = _compared(work, sided, metrics)
+    units = sided.units(compared, [n for n in DEFAULT_COLUMNS if n not in sided.columns])
     first = names.index(base)
     which = [(first, g) for g in range(len(names)) if g != first]
     if chosen:
         which = chosen
     elif all_pairs:
         which += [pair for pair in combinations(range(len(names)), 2) if first not in pair]
-    priced = _priced(frame, len(names))
     scored = tuple(
-        _side(name, group, groups[first], *priced[i])
+        _side(name, group, groups[first], *sided.priced[i])
         for i, (name, group) in enumerate(zip(names, groups, strict=True))
     )
     further, dominated = tiers.steps(
@@ -247,7 +247,7 @@ def compare_measured(
     for a, b in ((names.index(a), names.index(b)) for a, b in related):
         if (a, b) not in overlaps and (b, a) not in overlaps:
             overlaps[a, b] = units.overlap(names, a, b)
-    common = CommonTasks.of(units, names)
+    common = CommonTasks.of(units, names, base)
     ranking = common.ranking(request.confidence, request.seed) if common else None
     how = request.confidence, request.seed
     if together:
@@ -256,7 +256,7 @@ def compare_measured(
     else:
         pairs = units.pairs(names, which, overlaps, *how, margin)
     return Comparison(
-        by=columns,
+        by=sided.columns,
         baseline=base,
         confidence=request.confidence,
         sides=scored,
@@ -267,7 +267,7 @@ def compare_measured(
         tested=tuple(one.name for one in compared),
         asked=tuple(dict.fromkeys(metrics or ())),
         overlaps=tuple(overlaps.values()),
-        without_side=without,
+        without_side=sided.without,
         left_out=measured.left_out,
         problems=tuple(measured.loaded.problems),
         unused=measured.unused,
@@ -276,34 +276,14 @@ def compare_measured(
     )
 
 
-def _compared(
-    work: Scoring, frame: pl.DataFrame, metrics: Sequence[str] | None, headline: str | None
-) -> list[Compared]:
+def _compared(work: Scoring, sided: SidedRecords, metrics: Sequence[str] | None) -> list[Compared]:
     """Return what to compare; passing is called accuracy where that is the headline."""
     names = list(metrics or PAIRED)
-    if not metrics and headline == "accuracy":
+    if not metrics and sided.headline == "accuracy":
         names[0] = "accuracy"
-    if not metrics and _same_time(frame):
+    if not metrics and sided.same_time:
         names.remove("duration_seconds")
-    return [c for name in names if (c := Compared.of(name, frame.schema, work.options))]
-
-
-def _same_time(frame: pl.DataFrame) -> bool:
-    """Whether the durations are the latencies in seconds, so that one of them is enough."""
-    if not {"latency_ms", "duration_seconds"} <= set(frame.columns):
-        return False
-    seconds = pl.col("latency_ms").cast(pl.Float64) / 1000
-    apart = (seconds - pl.col("duration_seconds")).abs() > 1e-3 * seconds.abs() + 1e-3
-    timed = frame.filter(pl.col("duration_seconds").is_not_null())
-    return not timed.select(apart.fill_null(value=True).any()).item()
-
-
-def _priced(frame: pl.DataFrame, sides: int) -> list[tuple[int, int]]:
-    """Count the attempts of each side, and those without a cost."""
-    scored = frame.filter(pl.col("status").ne_missing("error"))
-    counted = scored.group_by(GROUP).agg(n=pl.len(), unpriced=pl.col("cost_usd").null_count())
-    counts = {group: (attempts, unpriced) for group, attempts, unpriced in counted.iter_rows()}
-    return [counts.get(side, (0, 0)) for side in range(sides)]
+    return [c for name in names if (c := Compared.of(name, sided.schema, work.options))]
 
 
 def _side(name: str, group: Group, baseline: Group, attempts: int, unpriced: int) -> ComparedSide:

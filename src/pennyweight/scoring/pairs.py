@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,120 +12,11 @@ import polars as pl
 from pennyweight.define import METRICS
 from pennyweight.scoring.groups import GROUP, mean_values, sums
 from pennyweight.scoring.margins import HeldMargin, adjusted, held
+from pennyweight.scoring.sides import Overlap
 from pennyweight.stats.paired import Kind, Paired, Tries, cliffs_delta, compare, holm
 from pennyweight.stats.power import Design
 from pennyweight.stats.ratio import ratio_of
 from pennyweight.stats.resample import CLUSTER
-
-
-@dataclass(frozen=True, slots=True)
-class UnsharedValues:
-    """Values of a column that only one side has, and how many records are left out with them."""
-
-    side: str
-    values: tuple[str, ...]
-    records: int
-
-
-@dataclass(frozen=True, slots=True)
-class SharedValues:
-    """The values of a column that both sides have, if one side has others too."""
-
-    column: str
-    values: tuple[str, ...]
-    alone: tuple[UnsharedValues, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """The tasks that two sides both tried.
-
-    `passes`, `rates` and `costs` are the cost of a pass, the pass rate and the cost of an attempt
-    of each side on these tasks.
-    """
-
-    a: str
-    b: str
-    tasks: int
-    whole: bool
-    """Whether both sides tried the same tasks, so that nothing is left out."""
-    passes: tuple[float | None, float | None]
-    rates: tuple[float | None, float | None]
-    costs: tuple[float | None, float | None]
-    common: tuple[SharedValues, ...]
-    clusters: pl.Series = field(repr=False, compare=False)
-
-    @classmethod
-    def of(
-        cls, frame: pl.DataFrame, names: tuple[str, str], groups: tuple[int, int], key: list[str]
-    ) -> Overlap:
-        """Return what two sides of the records have in common; errors count as tries."""
-        tried = frame.filter(pl.col("task_id").is_not_null())
-        sides = [tried.filter(pl.col(GROUP) == group) for group in groups]
-        units = [side.select(key).unique() for side in sides]
-        both = units[0].join(units[1], on=key, how="semi", nulls_equal=True)
-        clusters = both[CLUSTER].unique()
-        scored = [
-            side.join(both, on=key, how="semi", nulls_equal=True)
-            .filter(pl.col("status").ne_missing("error"))
-            .select(pl.col("passed", "cost_usd").cast(pl.Float64))
-            for side in sides
-        ]
-        (rate_a, cost_a), (rate_b, cost_b) = (side.mean().row(0) for side in scored)
-        shared = (_shared_values(name, names, sides) for name in key if name != CLUSTER)
-        return cls(
-            *names,
-            tasks=len(clusters),
-            whole=all(side.height == both.height for side in units),
-            passes=(_cost_of_pass(scored[0]), _cost_of_pass(scored[1])),
-            rates=(rate_a, rate_b),
-            costs=(cost_a, cost_b),
-            common=tuple(values for values in shared if values),
-            clusters=clusters,
-        )
-
-    def better(self, name: str) -> bool:
-        """Whether a side passed more often than the other on the shared tasks."""
-        return _above(self.rates, first=name == self.a)
-
-    def dearer(self, name: str) -> bool:
-        """Whether a side cost more per attempt than the other on the shared tasks."""
-        return _above(self.costs, first=name == self.a)
-
-
-def _above(values: tuple[float | None, float | None], *, first: bool) -> bool:
-    """Whether the first or the second number is above the other by more than rounding."""
-    own, other = values if first else values[::-1]
-    if own is None or other is None:
-        return False
-    return own > other and not math.isclose(own, other, rel_tol=1e-9)
-
-
-def _cost_of_pass(scored: pl.DataFrame) -> float | None:
-    known = scored.drop_nulls()
-    if not known.height:
-        return None
-    passes, cost = known.sum().row(0)
-    return float(cost / passes) if passes else math.inf
-
-
-def _shared_values(
-    column: str, names: tuple[str, str], sides: list[pl.DataFrame]
-) -> SharedValues | None:
-    counts = [
-        dict(side.group_by(pl.col(column).cast(pl.String)).len().iter_rows()) for side in sides
-    ]
-    alone = []
-    for name, own, other in zip(names, counts, reversed(counts), strict=True):
-        if only := own.keys() - other.keys():
-            alone.append(UnsharedValues(name, _texts(only), sum(own[value] for value in only)))
-    both = counts[0].keys() & counts[1].keys()
-    return SharedValues(column, _texts(both), tuple(alone)) if alone else None
-
-
-def _texts(values: Iterable[str | None]) -> tuple[str, ...]:
-    return tuple(sorted("none" if value is None else value for value in values))
-
 
 PAIRED = (
     *("pass_rate", "impl_rate_mean", "composite_score", "cost_usd_mean"),
@@ -246,6 +136,21 @@ class Compared:
         `tried` has the tasks that both tried, with or without a value. `frame` has the records, for
         the single tries of sides that were tried unevenly; without records, these are not used.
         """
+        both, only = self.in_both(tables, key, tried)
+        tasks = self.tasks(both)
+        columns = tasks.drop(CLUSTER).get_columns()
+        mean_a, mean_b, tries_a, tries_b = (column.to_numpy() for column in columns)
+        fits = tries_a.sum() + tries_b.sum() <= MOST_TRIES
+        each = None
+        if self.needs_tries(both) and fits and frame.height:
+            groups = [table[GROUP][0] for table in tables]
+            each = self._each(frame, groups, key, both.select(key), tasks[CLUSTER])
+        return Paired(mean_a, mean_b, tries_a, tries_b, self.kind, each), *only
+
+    def in_both(
+        self, tables: Sequence[pl.DataFrame], key: list[str], tried: pl.Series
+    ) -> tuple[pl.DataFrame, tuple[int, int]]:
+        """Return the means and counts of units that both sides have, and tasks of one side only."""
         total, count = f"{self.name}/s", f"{self.name}/n"
         a, b = (
             table.filter(pl.col(count) > 0)
@@ -254,21 +159,26 @@ class Compared:
             .with_columns(pl.col(total) / pl.col(count))
             for table in tables
         )
-        both = a.join(b, on=key, suffix="/b", nulls_equal=True)
-        means = pl.col(total, f"{total}/b").mean()
-        tries = pl.col(count, f"{count}/b").sum().cast(pl.Float64)
-        tasks = both.group_by(CLUSTER).agg(means, tries).sort(CLUSTER)
         alone = ~pl.col(CLUSTER).is_in(tried.implode(), nulls_equal=True)
-        only = [t.filter(alone)[CLUSTER].n_unique() for t in (a, b)]
-        columns = (total, f"{total}/b", count, f"{count}/b")
-        mean_a, mean_b, tries_a, tries_b = (tasks[c].to_numpy() for c in columns)
-        uneven = both.height and both.select((pl.col(count) != pl.col(f"{count}/b")).any()).item()
-        fits = tries_a.sum() + tries_b.sum() <= MOST_TRIES
-        each = None
-        if uneven and fits and self.kind != "rate" and frame.height:
-            groups = [table[GROUP][0] for table in tables]
-            each = self._each(frame, groups, key, both.select(key), tasks[CLUSTER])
-        return Paired(mean_a, mean_b, tries_a, tries_b, self.kind, each), only[0], only[1]
+        only = tuple(t.filter(alone)[CLUSTER].n_unique() for t in (a, b))
+        return a.join(b, on=key, suffix="/b", nulls_equal=True), (only[0], only[1])
+
+    def tasks(self, both: pl.DataFrame) -> pl.DataFrame:
+        """Return the mean of each side and its tries, task by task, in the order of `CLUSTER`.
+
+        The last digits of a mean depend on the order in which its values were added. Without them,
+        equal sides are equal however the records are ordered.
+        """
+        total, count = f"{self.name}/s", f"{self.name}/n"
+        means = [_digits(pl.col(name).mean()) for name in (total, f"{total}/b")]
+        tries = pl.col(count, f"{count}/b").sum().cast(pl.Float64)
+        return both.group_by(CLUSTER).agg(*means, tries).sort(CLUSTER)
+
+    def needs_tries(self, both: pl.DataFrame) -> bool:
+        """Whether sides were tried unevenly, so that single tries tell more than means."""
+        count = f"{self.name}/n"
+        uneven = (pl.col(count) != pl.col(f"{count}/b")).any()
+        return self.kind != "rate" and both.height > 0 and bool(both.select(uneven).item())
 
     def _each(
         self,
@@ -287,6 +197,15 @@ class Compared:
         counts = [units[side].list.len().to_numpy().astype(np.int64) for side in "ab"]
         flat = units.select(pl.concat_list("a", "b")).to_series().explode().to_numpy()
         return Tries(flat, counts[0], counts[1], units["task"].to_numpy().astype(np.int64))
+
+
+def _digits(values: pl.Expr) -> pl.Expr:
+    """Round to 14 significant digits what can be rounded without overflow."""
+    return (
+        pl.when(values.abs().is_between(1e-280, 1e280))
+        .then(values.round_sig_figs(14))
+        .otherwise(values)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,10 +229,19 @@ class Units:
         )
         return cls(table, compared, others, scored, frame)
 
+    def tables(self, *names: str) -> list[pl.DataFrame]:  # noqa: ARG002
+        """Return the sums and counts."""
+        return [self.table]
+
+    def named_tasks(self) -> list[pl.DataFrame]:
+        """Return the number and the name of each record's task."""
+        return [self.frame.select(CLUSTER, pl.col("task_id").cast(pl.String))]
+
     def overlap(self, names: Sequence[str], a: int, b: int) -> Overlap:
         """Return what two sides, given by their numbers, both tried."""
         key = self._key([self.table.filter(pl.col(GROUP) == g) for g in (a, b)])
-        return Overlap.of(self.every, (names[a], names[b]), (a, b), key)
+        tried = self.every.filter(pl.col("task_id").is_not_null())
+        return Overlap.of([tried], (names[a], names[b]), (a, b), key)
 
     def pairs(
         self,
@@ -339,30 +267,49 @@ class Units:
                 for one in self.compared
                 if all(table[f"{one.name}/n"].sum() > 0 for table in tables)
             ]
-        tests = comparisons or sum(values.tasks > 0 for _, _, _, values, *_ in paired)
-        how = confidence, seed, tests
-        pairs = [
-            _tested(Pair(a, b, one.name, one.kind, values.tasks, only_a, only_b), one, values, *how)
-            for a, b, one, values, only_a, only_b in paired
-        ]
-        if margin is not None:
-            margins = [
-                held(values, margin, confidence, amount=one.amount, better=one.better)
-                for _, _, one, values, *_ in paired
-            ]
-            pairs = [replace(p, held=t) for p, t in zip(pairs, adjusted(margins), strict=True)]
-        p_adjusted = iter(holm([pair.p for pair in pairs if pair.p is not None]))
-        return [p if p.p is None else replace(p, p_adjusted=next(p_adjusted)) for p in pairs]
+        tests = comparisons or sum(values.tasks > 0 for *_, values, _, _ in paired)
+        asked = Asked(confidence, seed, margin, tests)
+        return corrected([asked.of(*one) for one in paired])
 
     def _key(self, tables: Sequence[pl.DataFrame]) -> list[str]:
         """Return the columns in which compared tries must agree."""
-        return [CLUSTER, *(n for n in self.others if _overlapping(n, *tables))]
+        return [CLUSTER, *(n for n in self.others if overlapping(n, *tables))]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How pairs are tested."""
+
+    confidence: float
+    seed: int
+    margin: float | None
+    comparisons: int
+    """The number of tests: the detectable difference takes it into account."""
+
+    def of(self, a: str, b: str, one: Compared, values: Paired, only_a: int, only_b: int) -> Pair:
+        """Test a pair."""
+        pair = Pair(a, b, one.name, one.kind, values.tasks, only_a, only_b)
+        pair = _tested(pair, one, values, self.confidence, self.seed, self.comparisons)
+        if self.margin is None:
+            return pair
+        found = held(values, self.margin, self.confidence, amount=one.amount, better=one.better)
+        return replace(pair, held=found)
+
+
+def corrected(pairs: Sequence[Pair]) -> list[Pair]:
+    """Correct the tests of all pairs for their number."""
+    margins = zip(pairs, adjusted([pair.held for pair in pairs]), strict=True)
+    p_adjusted = iter(holm([pair.p for pair in pairs if pair.p is not None]))
+    return [
+        replace(p, held=one, p_adjusted=None if p.p is None else next(p_adjusted))
+        for p, one in margins
+    ]
 
 
 def _tested(
     pair: Pair, compared: Compared, paired: Paired, confidence: float, seed: int, comparisons: int
 ) -> Pair:
-    """Test a pair; the detectable difference takes the number of comparisons into account."""
+    """Test a pair that has tasks in common."""
     if not paired.tasks:
         return pair
     paired, unit = paired.rescaled()
@@ -389,7 +336,7 @@ def _tested(
     )
 
 
-def _overlapping(name: str, a: pl.DataFrame, b: pl.DataFrame) -> bool:
+def overlapping(name: str, a: pl.DataFrame, b: pl.DataFrame) -> bool:
     """Whether both sides share a value of a column; otherwise it is what distinguishes them."""
     values = [set(side[name].unique().cast(pl.String)) for side in (a, b)]
     return bool(values[0] & values[1])

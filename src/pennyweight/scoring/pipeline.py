@@ -300,7 +300,7 @@ def _on_disk(spill: Spill, loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> li
     rows = suspects(spill, plan.by)
     doubles = report_doubles(rows, loaded, plan.by) if rows.height else []
     _refuse(loaded, plan, spill.schema.names(), spill.filled.__getitem__, skip_bad=skip_bad)
-    spill.dropped = pl.Series(doubles, dtype=pl.UInt64)
+    spill.drop(doubles)
     return doubles
 
 

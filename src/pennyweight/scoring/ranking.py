@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from pennyweight.define import MEASURES, METRICS
+from pennyweight.errors import UsageError
 from pennyweight.scoring.groups import GROUP
-from pennyweight.scoring.pairs import Overlap, Pair, Units
+from pennyweight.scoring.pairs import Pair, Units
+from pennyweight.scoring.sides import Overlap
 from pennyweight.stats.ranks import (
     Floats,
     discriminations,
@@ -21,11 +24,18 @@ from pennyweight.stats.ranks import (
 )
 from pennyweight.stats.resample import CLUSTER
 
+if TYPE_CHECKING:
+    from pennyweight.scoring.large.units import LargeUnits
+
 RANKED = 3
 """The number of sides from which they are ranked."""
 RASCH = 8
 """The number of sides from which difficulties are fitted."""
 COST = "cost_usd_mean"
+NAMED = 1_000_000
+"""The most common tasks whose names are kept."""
+TOLD = 10
+"""How many of the most influential tasks are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,33 +114,42 @@ class CommonTasks:
 
     metric: str
     sides: tuple[str, ...]
-    tasks: tuple[str, ...]
+    names: Mapping[int, str]
+    """The name of each task, by its place; beyond NAMED tasks, only the TOLD most influential."""
     values: Floats
-    tries: Floats
+    tries: Floats | None
+    """Known from RASCH sides on."""
     costs: Floats | None
+    """Known from RANKED sides on."""
+
+    def __len__(self) -> int:
+        return len(self.values)
 
     @classmethod
-    def of(cls, units: Units, names: Sequence[str]) -> CommonTasks | None:
+    def of(
+        cls, units: Units | LargeUnits, names: Sequence[str], baseline: str
+    ) -> CommonTasks | None:
         """Take the first compared metric that is a rate or a score; None without common tasks."""
         metric = next((one.name for one in units.compared if one.kind != "number"), None)
         if metric is None:
             return None
-        columns = [metric, *(one.name for one in units.compared if one.name == COST)]
-        sums = [f"{name}/{part}" for name in columns for part in "sn"]
-        table = units.table.filter(pl.col(f"{metric}/n") > 0)
-        by_task = table.group_by(CLUSTER, GROUP).agg(pl.col(sums).sum())
-        common = by_task.filter(pl.len().over(CLUSTER) == len(names)).sort(CLUSTER, GROUP)
-        if not common.height:
+        paid = [one.name for one in units.compared if one.name == COST and len(names) >= RANKED]
+        found = [
+            _common(table, [metric, *paid], len(names)) for table in units.tables(metric, *paid)
+        ]
+        clusters = pl.concat([one for one, *_ in found])
+        if not len(clusters):
             return None
-        titles = units.frame.group_by(CLUSTER).agg(pl.col("task_id").first().cast(pl.String))
-        tasks = common[CLUSTER].unique(maintain_order=True).to_frame()
-        tasks = tasks.join(titles, on=CLUSTER, maintain_order="left")
-        shape = tasks.height, len(names)
-        total, count, *paid = (
-            common[name].cast(pl.Float64).to_numpy().reshape(shape) for name in sums
-        )
-        costs = paid[0] / paid[1] if paid and (paid[1] > 0).all() else None
-        return cls(metric, tuple(names), tuple(tasks["task_id"]), total / count, count, costs)
+        values, tries, costs = (np.concatenate([one[part] for one in found]) for part in (1, 2, 3))
+        del found
+        common = cls(
+            metric, tuple(names), {}, values,
+            tries if len(tries) else None,
+            costs if len(costs) and np.isfinite(costs).all() else None,
+        )  # fmt: skip
+        most = len(common) if len(common) <= NAMED else TOLD
+        sizes = np.abs(common.influences(baseline)[0])
+        return replace(common, names=_largest(sizes, clusters, units.named_tasks(), most))
 
     @property
     def lower_is_better(self) -> bool:
@@ -140,7 +159,7 @@ class CommonTasks:
 
     def ranking(self, confidence: float, seed: int) -> Ranking | None:
         """Rank three or more sides; None with fewer sides or with one task."""
-        if len(self.sides) < RANKED or len(self.tasks) < 2:
+        if len(self.sides) < RANKED or len(self) < 2:
             return None
         values = -self.values if self.lower_is_better else self.values
         found = rank_ranges(values, confidence, seed)
@@ -151,7 +170,7 @@ class CommonTasks:
         groups = tuple(tuple(self.sides[i] for i in group) for group in found.groups)
         return Ranking(
             self.metric,
-            len(self.tasks),
+            len(self),
             tuple(SideRank(*rank) for rank in ranks),
             groups,
             AllPairs(self.sides, found.p.round(6).tolist(), found.level),
@@ -172,20 +191,22 @@ class CommonTasks:
 
         The influence of a task is the difference with it minus the difference without it.
         """
-        sides, first = len(self.sides), self.sides.index(baseline)
-        apart = np.delete(self.values - self.values[:, [first]], first, axis=1)
-        moved = (apart - apart.mean(axis=0)) / max(len(self.tasks) - 1, 1)
-        largest = np.abs(moved).argmax(axis=1)
-        influence = np.take_along_axis(moved, largest[:, None], axis=1)[:, 0]
+        sides, most = len(self.sides), len(self) if most is None else min(most, len(self))
+        if most > len(self.names):
+            raise UsageError(
+                f"The sides have {len(self):,} tasks in common; at most {NAMED:,} can be listed. "
+                f"--format json without --tasks has the {TOLD} most influential."
+            )
+        influence, largest = self.influences(baseline)
         others = [name for name in self.sides if name != baseline]
-        hard = np.full(len(self.tasks), np.nan)
-        if sides >= RASCH:
+        hard = np.full(len(self), np.nan)
+        if self.tries is not None:
             hard = rasch_difficulties(self.values * self.tries, self.tries)
         tells = discriminations(self.values) if sides >= RANKED else hard
-        chosen = sorted(range(len(self.tasks)), key=lambda i: (-abs(influence[i]), self.tasks[i]))
+        chosen = sorted(self.names, key=lambda i: (-abs(influence[i]), self.names[i]))
         return [
             TaskEffect(
-                task=self.tasks[i],
+                task=self.names[i],
                 values=tuple(self.values[i].tolist()),
                 mean=float(self.values[i].mean()),
                 difficulty=None if np.isnan(hard[i]) else float(hard[i]),
@@ -196,11 +217,19 @@ class CommonTasks:
             for i in chosen[:most]
         ]
 
-    def to_dict(self, baseline: str, most: int = 10) -> dict[str, Any]:
+    def influences(self, baseline: str) -> tuple[Floats, NDArray[np.intp]]:
+        """Return how far each task moves a difference from the baseline, and of which side."""
+        first = self.sides.index(baseline)
+        apart = np.delete(self.values - self.values[:, [first]], first, axis=1)
+        moved = (apart - apart.mean(axis=0)) / max(len(self) - 1, 1)
+        largest = np.abs(moved).argmax(axis=1)
+        return np.take_along_axis(moved, largest[:, None], axis=1)[:, 0], largest
+
+    def to_dict(self, baseline: str, most: int = TOLD) -> dict[str, Any]:
         """Return the JSON form, with the `most` influential tasks."""
         return {
             "metric": self.metric,
-            "common": len(self.tasks),
+            "common": len(self),
             "solved_by_all": self.solved_by_all,
             "solved_by_none": self.solved_by_none,
             "most_influential": [
@@ -211,7 +240,7 @@ class CommonTasks:
 
 
 def board_pairs(
-    units: Units,
+    units: Units | LargeUnits,
     names: Sequence[str],
     which: Sequence[tuple[int, int]],
     overlaps: Mapping[tuple[int, int], Overlap],
@@ -229,3 +258,42 @@ def board_pairs(
     if tests:
         found = [p if p.p is None else replace(p, p_adjusted=tests[p.a, p.b]) for p in found]
     return [pair.agreeing(1 - confidence) for pair in found]
+
+
+def _largest(
+    sizes: Floats, clusters: pl.Series, named: Iterable[pl.DataFrame], most: int
+) -> dict[int, str]:
+    """Return the places and names of the tasks of the largest sizes; of equals, the first names."""
+    least = np.partition(sizes, -most)[-most]
+    table = pl.DataFrame({CLUSTER: clusters, "size": sizes}).with_row_index("i")
+    table = table.filter(pl.col("size") >= least)
+    best = pl.DataFrame(schema={"i": pl.UInt32, "size": pl.Float64, "task_id": pl.String})
+    for rows in named:
+        names = rows.unique(CLUSTER, keep="first", maintain_order=True)
+        found = table.join(names, on=CLUSTER, maintain_order="left").select(best.columns)
+        best = pl.concat([best, found]).unique("i", keep="first", maintain_order=True)
+        best = best.sort("size", "task_id", descending=[True, False]).head(most)
+    return dict(best.select("i", "task_id").iter_rows())
+
+
+def _common(
+    table: pl.DataFrame, names: Sequence[str], sides: int
+) -> tuple[pl.Series, Floats, Floats, Floats]:
+    """Return the tasks that all sides have a value of the first name of, and the sides' means.
+
+    Also the tries, if there are RASCH sides, and the means of the second name, if there is one.
+    """
+    sums = [f"{name}/{part}" for name in names for part in "sn"]
+    counted = table.filter(pl.col(f"{names[0]}/n") > 0)
+    by_task = counted.group_by(CLUSTER, GROUP).agg(pl.col(sums).sum())
+    common = by_task.filter(pl.len().over(CLUSTER) == sides).sort(CLUSTER, GROUP)
+
+    def wide(column: pl.Expr) -> Floats:
+        array: Floats = common.select(column).to_series().to_numpy()
+        return array.reshape(-1, sides)
+
+    means = [wide(pl.col(f"{name}/s") / pl.col(f"{name}/n")) for name in names]
+    none = np.empty((0, sides))
+    tries = wide(pl.col(f"{names[0]}/n")) if sides >= RASCH else none
+    clusters = common[CLUSTER].unique(maintain_order=True)
+    return clusters, means[0], tries, means[1] if len(means) > 1 else none

@@ -1,16 +1,22 @@
-"""The sides of a comparison: what tells them apart, their names, and the baseline among them."""
+"""The sides of a comparison: what tells them apart, their names, the tasks that two both tried."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from pennyweight.errors import InputError, UsageError, unknown
+from pennyweight.scoring.groups import GROUP
 from pennyweight.sources.loader import FILE
 from pennyweight.sources.source import Source
+from pennyweight.stats.interval import Floats
+from pennyweight.stats.resample import CLUSTER
 from pennyweight.text.natural_order import natural
 
 SIDE = "\0side"
@@ -68,18 +74,35 @@ class Sides:
         """
         if not frame.height:
             raise InputError(["There are no records to compare."])
+        columns, side = self.side(lambda name: frame[name].drop_nulls().n_unique() > 1)
+        named = frame.with_columns(side.alias(SIDE)).drop_nulls(SIDE)
+        order = self.order(named[SIDE].unique().to_list(), columns, only)
+        if only:
+            named = named.filter(pl.col(SIDE).is_in(order))
+        return columns, named.with_columns(pl.col(SIDE).cast(pl.Enum(order)))
+
+    def side(self, several: Callable[[str], bool]) -> tuple[tuple[str, ...], pl.Expr]:
+        """Return the columns, and the side of a record; `several` tells if a column has values."""
         columns = self.columns
         if self.sources:
             names = {source: self.sources[side] for source, side in enumerate(self.side_of)}
             side = pl.col(FILE).replace_strict(names, default=None, return_dtype=pl.String)
             if columns == ("run",):
                 side = pl.coalesce(pl.col("run").cast(pl.String), side)
-            columns = columns or ("run",)
-        else:
-            columns = columns or (_first(frame),)
-            side = pl.concat_str(pl.col(columns).cast(pl.String), separator=" / ")
-        named = frame.with_columns(side.alias(SIDE)).drop_nulls(SIDE)
-        present = named[SIDE].unique().to_list()
+            return columns or ("run",), side
+        if not columns:
+            columns = tuple(filter(several, DEFAULT_COLUMNS))[:1]
+        if not columns:
+            raise UsageError(
+                f"The records have neither several tiers nor several subjects. {_HELP}"
+            )
+        texts = [pl.col(name).cast(pl.String) for name in columns]
+        return columns, pl.concat_str(texts, separator=" / ")
+
+    def order(
+        self, present: Sequence[str], columns: Sequence[str], only: Collection[str] = ()
+    ) -> list[str]:
+        """Order the sides that records have; refuse too few or too many."""
         order = [n for n in self.sources if n in present]
         order += sorted((n for n in present if n not in order), key=natural)
         what = ", ".join(columns)
@@ -87,14 +110,13 @@ class Sides:
             if missing := next((n for n in only if n not in order), None):
                 raise UsageError(unknown("Side", missing, order, f"It is none by {what}."))
             order = [n for n in order if n in only]
-            named = named.filter(pl.col(SIDE).is_in(order))
         if len(order) < 2:
-            only = f": {order[0]!r}" if order else ""
-            raise UsageError(f"There is only one side to compare by {what}{only}. {_HELP}")
+            alone = f": {order[0]!r}" if order else ""
+            raise UsageError(f"There is only one side to compare by {what}{alone}. {_HELP}")
         if len(order) > MAX_SIDES:
             limit = f"at most {MAX_SIDES} can be compared"
             raise UsageError(f"{what} has {len(order):,} values; {limit}.")
-        return columns, named.with_columns(pl.col(SIDE).cast(pl.Enum(order)))
+        return order
 
     def baseline(self, wanted: str | None, names: Sequence[str]) -> str:
         """Return the name of the side that the others are compared with."""
@@ -109,8 +131,135 @@ class Sides:
         raise UsageError(f"--baseline: {unknown('Side', wanted, names, listed)}")
 
 
-def _first(frame: pl.DataFrame) -> str:
-    for name in DEFAULT_COLUMNS:
-        if frame[name].drop_nulls().n_unique() > 1:
-            return name
-    raise UsageError(f"The records have neither several tiers nor several subjects. {_HELP}")
+@dataclass(frozen=True, slots=True)
+class UnsharedValues:
+    """Values of a column that only one side has, and how many records are left out with them."""
+
+    side: str
+    values: tuple[str, ...]
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class SharedValues:
+    """The values of a column that both sides have, if one side has others too."""
+
+    column: str
+    values: tuple[str, ...]
+    alone: tuple[UnsharedValues, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """The tasks that two sides both tried.
+
+    `passes`, `rates` and `costs` are the cost of a pass, the pass rate and the cost of an attempt
+    of each side on these tasks.
+    """
+
+    a: str
+    b: str
+    tasks: int
+    whole: bool
+    """Whether both sides tried the same tasks, so that nothing is left out."""
+    passes: tuple[float | None, float | None]
+    rates: tuple[float | None, float | None]
+    costs: tuple[float | None, float | None]
+    common: tuple[SharedValues, ...]
+    clusters: pl.Series = field(repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        slices: Iterable[pl.DataFrame],
+        names: tuple[str, str],
+        groups: tuple[int, int],
+        key: list[str],
+    ) -> Overlap:
+        """Return what two sides have in common; errors count as tries.
+
+        A slice has all records of its tasks; records without a task are in none.
+        """
+        clusters, whole, sums = [], True, [_sums(pl.DataFrame(schema=_PAID))] * 2
+        known: dict[str, list[Counter[str | None]]] = {
+            name: [Counter(), Counter()] for name in key if name != CLUSTER
+        }
+        for rows in slices:
+            sides = [rows.filter(pl.col(GROUP) == group) for group in groups]
+            units = [side.select(key).unique() for side in sides]
+            both = units[0].join(units[1], on=key, how="semi", nulls_equal=True)
+            clusters.append(both[CLUSTER].unique())
+            whole = whole and all(side.height == both.height for side in units)
+            for i, side in enumerate(sides):
+                paid = side.join(both, on=key, how="semi", nulls_equal=True).filter(
+                    pl.col("status").ne_missing("error")
+                )
+                sums[i] = sums[i] + _sums(paid.select(pl.col(*_PAID).cast(pl.Float64)))
+                for name, counts in known.items():
+                    values = side.group_by(pl.col(name).cast(pl.String)).len()
+                    counts[i].update(dict(values.iter_rows()))
+        shared = (_shared_values(name, names, counts) for name, counts in known.items())
+        (rate_a, cost_a), (rate_b, cost_b) = (_means(one) for one in sums)
+        return cls(
+            *names,
+            tasks=sum(map(len, clusters)),
+            whole=whole,
+            passes=(_cost_of_pass(sums[0]), _cost_of_pass(sums[1])),
+            rates=(rate_a, rate_b),
+            costs=(cost_a, cost_b),
+            common=tuple(values for values in shared if values),
+            clusters=pl.concat(clusters),
+        )
+
+    def better(self, name: str) -> bool:
+        """Whether a side passed more often than the other on the shared tasks."""
+        return _above(self.rates, first=name == self.a)
+
+    def dearer(self, name: str) -> bool:
+        """Whether a side cost more per attempt than the other on the shared tasks."""
+        return _above(self.costs, first=name == self.a)
+
+
+def _above(values: tuple[float | None, float | None], *, first: bool) -> bool:
+    """Whether the first or the second number is above the other by more than rounding."""
+    own, other = values if first else values[::-1]
+    if own is None or other is None:
+        return False
+    return own > other and not math.isclose(own, other, rel_tol=1e-9)
+
+
+_PAID = {"passed": pl.Float64, "cost_usd": pl.Float64}
+
+
+def _sums(paid: pl.DataFrame) -> Floats:
+    """Return how many passes and costs are known, their sums, and those of what has both."""
+    both = paid.drop_nulls()
+    counts = [*(one.count() for one in paid), both.height]
+    return np.array([*counts, *(one.sum() for one in (*paid, *both))], dtype=np.float64)
+
+
+def _means(sums: Floats) -> list[float | None]:
+    counts, totals = sums[:2].tolist(), sums[3:5].tolist()
+    return [total / n if n else None for n, total in zip(counts, totals, strict=True)]
+
+
+def _cost_of_pass(sums: Floats) -> float | None:
+    known, passes, cost = sums[2], sums[5], sums[6]
+    if not known:
+        return None
+    return float(cost / passes) if passes else math.inf
+
+
+def _shared_values(
+    column: str, names: tuple[str, str], counts: Sequence[Mapping[str | None, int]]
+) -> SharedValues | None:
+    alone = []
+    for name, own, other in zip(names, counts, reversed(counts), strict=True):
+        if only := own.keys() - other.keys():
+            alone.append(UnsharedValues(name, _texts(only), sum(own[value] for value in only)))
+    both = counts[0].keys() & counts[1].keys()
+    return SharedValues(column, _texts(both), tuple(alone)) if alone else None
+
+
+def _texts(values: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(sorted("none" if value is None else value for value in values))

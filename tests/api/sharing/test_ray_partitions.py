@@ -2,7 +2,6 @@
 
 import json
 import random
-from itertools import pairwise
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 import pennyweight
 from generate import many
 from pennyweight.errors import InputError, UsageError
-from scoring.large.test_scores import digits, spilled
+from scoring.large.test_scores import cut_up, digits, spilled
 from sources.test_partitions import part
 
 pytestmark = [
@@ -33,11 +32,11 @@ def test_a_cluster_gives_the_numbers_and_the_errors_of_one_machine(
     for seed in (1, 2):
         rng = random.Random(seed)
         rng.shuffle(rows)
-        cuts = sorted(rng.sample(range(1, len(rows)), 3))
-        for number, (start, stop) in enumerate(pairwise([0, *cuts, len(rows)])):
-            part(tmp_path / f"cut-{seed}" / f"{number}.jsonl", rows[start:stop])
+        written = cut_up(
+            tmp_path / f"cut-{seed}", rows, rng.sample(range(1, len(rows) - 1), 3), rng
+        )
         on_ray = spilled(tmp_path / f"cut-{seed}", rng.randint(10, 300), by="tier", on=address)
-        assert on_ray == spilled(rows, rng.randint(10, 300), by="tier")  # to the last digit
+        assert on_ray == spilled(written, rng.randint(10, 300), by="tier")  # to the last digit
         rmtree(tmp_path / f"cut-{seed}")
     path = tmp_path / "half=1" / "bad.jsonl"
     path.write_text(json.dumps({"task_id": "t0", "attempt": 1, "latency_ms": -3}) + "\n")

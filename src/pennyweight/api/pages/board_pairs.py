@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 
 from pennyweight.scoring.groups import GROUP
-from pennyweight.scoring.pairs import Compared, Overlap, Units
+from pennyweight.scoring.pairs import Compared, Units
 from pennyweight.scoring.ranking import AllPairs, board_pairs
-from pennyweight.scoring.sides import DEFAULT_COLUMNS
+from pennyweight.scoring.sides import DEFAULT_COLUMNS, Overlap
 from pennyweight.stats.paired import Kind
 from pennyweight.stats.resample import CLUSTER
 from pennyweight.store.store import Store

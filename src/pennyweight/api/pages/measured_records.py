@@ -82,7 +82,7 @@ def compared_digest(found: Comparison, headline: Comparison | None = None) -> Co
         "baseline": first.baseline,
         "ranks": list(ranking["sides"]),
         "tests": tests,
-        "common": len(first.common.tasks) if first.common else 0,
+        "common": len(first.common) if first.common else 0,
     }
 
 

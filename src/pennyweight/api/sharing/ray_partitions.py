@@ -9,7 +9,7 @@ from typing import Any
 
 from pennyweight.api.sharing.ray_cluster import address_of, check_installed, connect
 from pennyweight.errors import UsageError
-from pennyweight.scoring.large.partition import PartitionJob, put_together
+from pennyweight.scoring.large.partition import MeasuredPartition, PartitionJob, put_together
 from pennyweight.scoring.pipeline import Scoring, Take
 from pennyweight.sources.loader import Loaded
 from pennyweight.sources.objects import ObjectSource
@@ -36,7 +36,9 @@ class RayPartitions:
             ray.shutdown()
 
     @staticmethod
-    def _measured(ray: Any, job: PartitionJob, sources: Sequence[Source]) -> Iterator[Loaded]:
+    def _measured(
+        ray: Any, job: PartitionJob, sources: Sequence[Source]
+    ) -> Iterator[MeasuredPartition]:
         """Yield the partitions in the order of the sources."""
         job = replace(job, request=replace(job.request, progress=None))
         remote = ray.remote(_measure).options(num_cpus=1, scheduling_strategy="SPREAD")
@@ -50,13 +52,13 @@ class RayPartitions:
             yield _result(ray, waiting.popleft())
 
 
-def _measure(job: PartitionJob, source: Source) -> Loaded:
+def _measure(job: PartitionJob, source: Source) -> MeasuredPartition:
     return job(source)
 
 
-def _result(ray: Any, reference: Any) -> Loaded:
+def _result(ray: Any, reference: Any) -> MeasuredPartition:
     try:
-        found: Loaded = ray.get(reference)
+        found: MeasuredPartition = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     return found

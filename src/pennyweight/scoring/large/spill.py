@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +27,7 @@ LABELS = ("normalized_answer", "normalized_target", "label", "answer_class")
 """Texts that are only compared with each other, and so are stored as codes."""
 TASK = "\0task"
 """The column with the hash of the task; null without one."""
+_ROW = "\0row"
 IDENTITY = "\0identity"
 """The column with the hash of what identifies an attempt; null without a task."""
 
@@ -43,8 +44,10 @@ class Spill:
     filled: Counter[str] = field(default_factory=Counter)
     """How many values each column has."""
     schema: pl.Schema = field(default_factory=pl.Schema)
-    dropped: pl.Series = field(default_factory=lambda: pl.Series(dtype=pl.UInt64))
-    """The numbers of records that are left out."""
+    views: dict[str, pl.Expr] = field(default_factory=dict)
+    """Columns that are computed from others when they are read."""
+    kept: list[pl.Series] = field(default_factory=list)
+    """Which records of each part are not left out; empty if all are kept."""
     _waiting: int = 0
     _folder: tempfile.TemporaryDirectory[str] | None = None
 
@@ -111,25 +114,54 @@ class Spill:
         nulls = frame.null_count().row(0, named=True)
         self.filled.update({name: frame.height - count for name, count in nulls.items()})
 
+    def drop(self, numbers: Iterable[int]) -> None:
+        """Leave records out."""
+        gone = pl.Series(numbers, dtype=pl.UInt64).implode()
+        rows = (pl.int_range(first, first + n, dtype=pl.UInt64) for first, n in self._places())
+        if gone.list.len().item():
+            self.kept = [pl.select(~one.is_in(gone)).to_series() for one in rows]
+
+    def keep(self, mask: pl.Expr) -> None:
+        """Leave out the records for which an expression of columns is not true."""
+        masks = [frame.to_series().fill_null(value=False) for frame in self.rows([mask])]
+        for own, new in zip(self.kept, masks, strict=False):
+            own.scatter(own.arg_true().filter(~new), values=False)
+        self.kept = self.kept or masks
+
+    @property
+    def height(self) -> int:
+        """How many records there are."""
+        return sum(int(one.sum()) for one in self.kept) if self.kept else sum(self.sizes)
+
     def read(self, columns: Sequence[str], number: int, *, named: bool = False) -> pl.DataFrame:
         """Return columns of one part, and `CLUSTER`; tasks by their hash, unless they are named."""
-        hashed = {CLUSTER} if named else {CLUSTER, "task_id"}
-        stored = [TASK if name in hashed else name for name in columns]
-        frame = pl.read_parquet(self.parts[number], columns=list(dict.fromkeys(stored)))
-        first = sum(self.sizes[:number])
-        if (
-            "task_id" in columns and not named
-        ):  # only compared: the hash takes a fraction of the memory
-            frame = frame.with_columns(pl.col(TASK).alias("task_id"))
+        viewed = {name: self.views[name] for name in columns if name in self.views}
+        roots = [name for one in viewed.values() for name in one.meta.root_names()]
+        plain = [name for name in columns if name not in viewed]
+        hashed = "task_id" in plain and not named  # only compared: it takes a fraction of the room
+        stored = {TASK if n == CLUSTER or (hashed and n == "task_id") else n for n in plain}
+        frame = pl.read_parquet(self.parts[number], columns=sorted({*stored, *roots}))
+        made = [expr.alias(name) for name, expr in viewed.items()]
+        if hashed:
+            made.append(pl.col(TASK).alias("task_id"))
         if CLUSTER in columns:
+            first = sum(self.sizes[:number])
             alone = pl.int_range(first, first + pl.len(), dtype=pl.UInt64).hash()
             own = pl.when(pl.col(TASK).is_null()).then(alone).otherwise(pl.col(TASK))
-            frame = frame.with_columns(own.alias(CLUSTER))
-        frame = frame.select(columns)
-        if self.dropped.is_empty():
-            return frame
-        rows = pl.int_range(first, first + pl.len(), dtype=pl.UInt64)
-        return frame.filter(~rows.is_in(self.dropped.implode()))
+            made.append(own.alias(CLUSTER))
+        frame = frame.with_columns(made).select(columns)
+        return frame.filter(self.kept[number]) if self.kept else frame
+
+    def rows(
+        self, what: Sequence[str | pl.Expr], keep: pl.Expr | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Yield columns, or expressions of single records, part by part."""
+        exprs = [pl.col(one) if isinstance(one, str) else one for one in what]
+        asked = exprs if keep is None else [*exprs, keep]
+        columns = sorted({name for one in asked for name in one.meta.root_names()})
+        for number in range(len(self.parts)):
+            frame = self.read(columns, number, named=True)
+            yield (frame if keep is None else frame.filter(keep)).select(exprs)
 
     def column(self, name: str, only: Sequence[pl.Series] = ()) -> pl.Series:
         """Return a column of all records, or of those that a mask for each part selects."""
@@ -137,10 +169,30 @@ class Spill:
         for number in range(len(self.parts)):
             series = self.read([name], number)[name]
             found.append(series.filter(only[number]) if only else series)
-        return pl.concat(
-            found
-        ).rechunk()  # one chunk, so that sums are made in the order of records
+        whole = pl.concat(found)
+        return whole.rechunk()  # one chunk, so that sums are made in the order of records
 
     def frame(self, columns: Sequence[str], only: Sequence[pl.Series] = ()) -> pl.DataFrame:
         """Return columns of all records; one after the other, so that few are held twice."""
         return pl.DataFrame([self.column(name, only) for name in dict.fromkeys(columns)])
+
+    def gathered(self, columns: Iterable[str]) -> pl.DataFrame:
+        """Return columns of all records in memory; a column of one value takes no memory."""
+        plain = pl.DataFrame({_ROW: pl.int_range(self.height, eager=True, dtype=pl.UInt32)})
+        for name in columns:
+            kind = self.schema[name]
+            values: pl.Expr | pl.Series = pl.lit(None, dtype=kind)
+            if self.filled[name]:
+                found = pl.concat(rows.to_series() for rows in self.rows([name])).rechunk()
+                whole = len(found) > 0 and not (found.has_nulls() or kind.is_nested())
+                constant = whole and (found == found.first()).all()
+                values = pl.lit(found.first(), dtype=kind) if constant else found
+            plain = plain.with_columns(values.alias(name))
+        return plain.drop(_ROW)
+
+    def _places(self) -> Iterator[tuple[int, int]]:
+        """Yield the number of the first record of each part, and how many it has."""
+        first = 0
+        for size in self.sizes:
+            yield first, size
+            first += size

@@ -1,0 +1,115 @@
+"""The measured records of a comparison by side: in memory, and on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from pennyweight.errors import InputError
+from pennyweight.scoring.digest import MEASURES, headline_by
+from pennyweight.scoring.groups import GROUP
+from pennyweight.scoring.large.scores import LargeScores
+from pennyweight.scoring.large.spill import Spill
+from pennyweight.scoring.large.units import LargeUnits
+from pennyweight.scoring.pairs import Compared, Units
+from pennyweight.scoring.pipeline import Measured, Scoring
+from pennyweight.scoring.scores import Group
+from pennyweight.scoring.sides import SIDE, Sides
+
+TIMES = ("latency_ms", "duration_seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class SidedRecords:
+    """What a comparison asks of the records of its sides."""
+
+    columns: tuple[str, ...]
+    """The columns that tell the sides apart."""
+    groups: tuple[Group, ...]
+    """The scores of each side."""
+    headline: str | None
+    without: int
+    """How many records have no side."""
+    schema: pl.Schema
+    same_time: bool
+    """Whether the durations are the latencies in seconds, so that one of them is enough."""
+    priced: list[tuple[int, int]]
+    """How many attempts each side has, and how many of them without a cost."""
+    units: Callable[[list[Compared], list[str]], Units | LargeUnits]
+    """Adds up values task by task."""
+
+    @classmethod
+    def of(
+        cls, work: Scoring, measured: Measured, sides: Sides, only: Collection[str]
+    ) -> SidedRecords:
+        """Put measured records into sides; `only` names those to keep, if not all of them."""
+        if measured.spilled:
+            return cls._on_disk(work, measured.spilled, sides, only)
+        columns, frame = sides.named(measured.frame, only)
+        headline = headline_by(sides.named(measured.frame)[1] if only else frame, SIDE)
+        without = measured.frame.height - frame.height if not only else 0
+        groups, frame = work.score(frame, [SIDE])
+        return cls(
+            columns, groups, headline, without, frame.schema, _same_time([frame]),
+            _priced([frame], len(groups)), lambda *asked: Units.of(frame, *asked),
+        )  # fmt: skip
+
+    @classmethod
+    def _on_disk(
+        cls, work: Scoring, spill: Spill, sides: Sides, only: Collection[str]
+    ) -> SidedRecords:
+        def distinct(column: str) -> list[str]:
+            found = pl.concat(rows.to_series().unique() for rows in spill.rows([column]))
+            return found.drop_nulls().unique().cast(pl.String).to_list()
+
+        if not spill.height:
+            raise InputError(["There are no records to compare."])
+        columns, side = sides.side(lambda name: len(distinct(name)) > 1)
+        spill.views[SIDE] = side
+        present = distinct(SIDE)
+        order = sides.order(present, columns, only)
+        number = side.replace_strict(order, range(len(order)), default=None, return_dtype=pl.UInt32)
+        there = {SIDE, *(n for n in (*MEASURES.values(), *TIMES) if spill.filled.get(n))}
+        spill.views[SIDE] = side.cast(pl.Enum(present))
+        headline = headline_by(spill.frame(sorted(there - {*TIMES})), SIDE)
+        records = spill.height
+        spill.keep(number.is_not_null())
+        without = records - spill.height if not only else 0
+        spill.views |= {SIDE: side.cast(pl.Enum(order), strict=False), GROUP: number}
+        groups = LargeScores(work, spill, [SIDE]).score()
+        times = [n for n in TIMES if spill.filled.get(n)]
+        paid = [GROUP, "status", "cost_usd"]
+        return cls(
+            columns, groups, headline, without, spill.schema,
+            len(times) == len(TIMES) and _same_time(spill.rows(times)),
+            _priced(spill.rows(paid), len(groups)),
+            lambda compared, others: LargeUnits(spill, compared, others),
+        )  # fmt: skip
+
+
+def _same_time(parts: Iterable[pl.DataFrame]) -> bool:
+    """Whether the durations are the latencies in seconds, so that one of them is enough."""
+    for part in parts:
+        if not {*TIMES} <= set(part.columns):
+            return False
+        seconds = pl.col("latency_ms").cast(pl.Float64) / 1000
+        apart = (seconds - pl.col("duration_seconds")).abs() > 1e-3 * seconds.abs() + 1e-3
+        timed = part.filter(pl.col("duration_seconds").is_not_null())
+        if timed.select(apart.fill_null(value=True).any()).item():
+            return False
+    return True
+
+
+def _priced(parts: Iterable[pl.DataFrame], sides: int) -> list[tuple[int, int]]:
+    """Count the attempts of each side, and those without a cost."""
+    counted = [
+        part.filter(pl.col("status").ne_missing("error"))
+        .group_by(GROUP)
+        .agg(n=pl.len(), unpriced=pl.col("cost_usd").null_count())
+        for part in parts
+    ]
+    table = pl.concat(counted).group_by(GROUP).sum()
+    counts = {group: (attempts, unpriced) for group, attempts, unpriced in table.iter_rows()}
+    return [counts.get(side, (0, 0)) for side in range(sides)]

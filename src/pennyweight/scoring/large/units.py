@@ -1,0 +1,197 @@
+"""Sums of two sides' values, task by task, for records on disk: some of the tasks at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from pennyweight.scoring.groups import GROUP, sums
+from pennyweight.scoring.large.spill import Spill
+from pennyweight.scoring.pairs import MOST_TRIES, Asked, Compared, Pair, corrected, overlapping
+from pennyweight.scoring.sides import Overlap
+from pennyweight.stats.interval import Floats
+from pennyweight.stats.paired import Paired
+from pennyweight.stats.resample import CLUSTER
+
+SLICE = 1_500_000
+"""About how many records are added up at a time."""
+SAMPLE = 64
+"""One of so many tasks usually tells whether two sides have any in common."""
+_SLICE = "\0slice"
+_HASHES = 1 << 64
+
+
+@dataclass(frozen=True)
+class LargeUnits:
+    """What `Units` gives, of records on disk: one metric of two sides is in memory at a time."""
+
+    spill: Spill
+    compared: list[Compared]
+    others: list[str]
+
+    @property
+    def _counted(self) -> pl.Expr:
+        """Whether a record has a task and no error."""
+        return pl.col("status").ne_missing("error") & pl.col("task_id").is_not_null()
+
+    def tables(self, *names: str) -> Iterator[pl.DataFrame]:
+        """Yield the sums and counts of metrics, for some of the tasks at a time."""
+        chosen = [one for one in self.compared if one.name in names]
+        values = [one.values.alias(one.name) for one in chosen]
+        for _, rows in self._slices([GROUP, *values], self._counted):
+            yield _table(rows, [replace(one, values=pl.col(one.name)) for one in chosen], [])
+
+    def named_tasks(self) -> Iterator[pl.DataFrame]:
+        """Yield the number and the name of each record's task."""
+        return self.spill.rows([CLUSTER, "task_id"], pl.col("task_id").is_not_null())
+
+    def overlap(self, names: Sequence[str], a: int, b: int) -> Overlap:
+        """Return what two sides, given by their numbers, both tried."""
+        key = self._key(a, b)
+        columns = [GROUP, *key[1:], "status", "passed", "cost_usd"]
+        tried = pl.col(GROUP).is_in([a, b]) & pl.col("task_id").is_not_null()
+        slices = (rows for _, rows in self._slices(columns, tried))
+        return Overlap.of(slices, (names[a], names[b]), (a, b), key)
+
+    def pairs(
+        self,
+        names: Sequence[str],
+        which: Sequence[tuple[int, int]],
+        overlaps: Mapping[tuple[int, int], Overlap],
+        confidence: float,
+        seed: int,
+        margin: float | None = None,
+        comparisons: int | None = None,
+    ) -> list[Pair]:
+        """Compare pairs of sides, given by their numbers, in every value that both have."""
+        known = self._known(len(names))
+        chosen = [
+            (a, b, one) for a, b in which for one in self.compared if known[one.name] >= {a, b}
+        ]
+        tests = comparisons or sum(
+            self._meet(one, a, b) for a, b, one in chosen if overlaps[a, b].tasks
+        )
+        asked = Asked(confidence, seed, margin, tests)
+        return corrected(
+            [
+                asked.of(names[a], names[b], one, *self._paired(one, a, b, overlaps[a, b].clusters))
+                for a, b, one in chosen
+            ]
+        )
+
+    def _known(self, sides: int) -> dict[str, set[int]]:
+        """Return which sides have values of each metric."""
+        values = [one.values.is_not_null().alias(one.name) for one in self.compared]
+        found = pl.concat(
+            rows.group_by(GROUP).agg(pl.all().any())
+            for rows in self.spill.rows([GROUP, *values], self._counted)
+        )
+        return {
+            one.name: set(found.filter(pl.col(one.name))[GROUP]) & set(range(sides))
+            for one in self.compared
+        }
+
+    def _meet(self, one: Compared, a: int, b: int) -> bool:
+        """Whether two sides have a value at the same task."""
+        some = pl.col(CLUSTER) < _HASHES // SAMPLE
+        for only in (some, ~some):
+            for _, rows in self._values(one, a, b, only):
+                key = self._key(a, b)
+                sides = [rows.filter(pl.col(GROUP) == g).select(key) for g in (a, b)]
+                if sides[0].join(sides[1], on=key, how="semi", nulls_equal=True).height:
+                    return True
+        return False
+
+    def _values(
+        self, one: Compared, a: int, b: int, only: pl.Expr
+    ) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Yield the values of two sides, for some of the tasks at a time."""
+        value = one.values.alias(one.name)
+        key = [n for n in self._key(a, b) if n != CLUSTER]
+        keep = self._counted & pl.col(GROUP).is_in([a, b]) & one.values.is_not_null() & only
+        return self._slices([GROUP, *key, value], keep)
+
+    def _paired(self, one: Compared, a: int, b: int, tried: pl.Series) -> tuple[Paired, int, int]:
+        """Pair two sides, as `Compared.by_task` does."""
+        key, plain = self._key(a, b), replace(one, values=pl.col(one.name))
+        both: list[pl.DataFrame] = []
+        only, uneven = [0, 0], False
+        for bucket, rows in self._values(one, a, b, pl.lit(value=True)):
+            table = _table(rows, [plain], key[1:])
+            tables = [table.filter(pl.col(GROUP) == g) for g in (a, b)]
+            units, alone = plain.in_both(tables, key, tried.filter(self._bucket(tried) == bucket))
+            both.append(plain.tasks(units))
+            only = [total + more for total, more in zip(only, alone, strict=True)]
+            uneven = uneven or plain.needs_tries(units)
+        mean_a, mean_b, tries_a, tries_b = _arrays(both)
+        if uneven and tries_a.sum() + tries_b.sum() <= MOST_TRIES:
+            tasks = pl.concat([part[CLUSTER] for part in both]).implode()
+            few = self._values(one, a, b, pl.col(CLUSTER).is_in(tasks))
+            frame = pl.concat(rows for _, rows in few)
+            table = _table(frame, [plain], key[1:])
+            tables = [table.filter(pl.col(GROUP) == g) for g in (a, b)]
+            return plain.by_task(tables, key, frame, tried)[0], only[0], only[1]
+        return Paired(mean_a, mean_b, tries_a, tries_b, one.kind), only[0], only[1]
+
+    @cached_property
+    def _distinct(self) -> pl.DataFrame:
+        """The values of the other configurations on each side."""
+        columns = [pl.col(name).cast(pl.String) for name in self.others]
+        found = [rows.unique() for rows in self.spill.rows([GROUP, *columns], self._counted)]
+        return pl.concat(found).unique()
+
+    def _key(self, a: int, b: int) -> list[str]:
+        """Return the columns in which compared tries must agree."""
+        sides = [self._distinct.filter(pl.col(GROUP) == g) for g in (a, b)]
+        return [CLUSTER, *(n for n in self.others if overlapping(n, *sides))]
+
+    def _slices(
+        self, columns: Sequence[str | pl.Expr], keep: pl.Expr
+    ) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Yield columns of the records that count, some of the tasks at a time, in their order."""
+        buckets: list[list[pl.DataFrame]] = [[] for _ in range(self._size)]
+        empty = pl.DataFrame()
+        for rows in self.spill.rows([CLUSTER, *columns], keep):
+            empty = rows.clear()
+            numbered = rows.with_columns(self._bucket(rows[CLUSTER]).alias(_SLICE))
+            for (number,), part in numbered.partition_by(
+                _SLICE, as_dict=True, include_key=False
+            ).items():
+                buckets[number].append(part)
+        for number in range(self._size):
+            whole = pl.concat(buckets[number] or [empty], rechunk=True)
+            buckets[number] = []
+            yield number, whole
+
+    @property
+    def _size(self) -> int:
+        return max(1, -(-self.spill.height // SLICE))
+
+    def _bucket(self, clusters: pl.Series) -> pl.Series:
+        """Return in which slice tasks are."""
+        if self._size == 1:
+            return pl.Series([0], dtype=pl.UInt64).new_from_index(0, len(clusters))
+        return clusters // (_HASHES // self._size + 1)
+
+
+def _table(rows: pl.DataFrame, compared: Sequence[Compared], others: Sequence[str]) -> pl.DataFrame:
+    """Add up the values of each side, task by task, in each other configuration."""
+    values = {one.name: one.values for one in compared}
+    return rows.group_by(GROUP, CLUSTER, *others).agg(sums(values))
+
+
+def _arrays(tasks: list[pl.DataFrame]) -> list[Floats]:
+    """Return the means and the tries of both sides; the same number of tries is held once."""
+    found: list[Floats] = []
+    for name in tasks[0].columns:
+        if name == CLUSTER:
+            continue
+        column = np.concatenate([part[name].to_numpy() for part in tasks])
+        if len(column) and (column == column[0]).all():
+            column = np.broadcast_to(column[:1].copy(), column.shape)
+        found.append(column)
+    return found

@@ -1,0 +1,115 @@
+"""Sides on disk are compared as sides in memory are, but for the last digits."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pennyweight
+from generate import many, records
+from pennyweight.errors import InputError, UsageError
+from pennyweight.scoring import ranking
+from pennyweight.scoring.large import spill, units
+from scoring.large.test_scores import digits
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"by": "subject", "margin": "2%"},
+    {"by": ["subject", "tier"], "all_pairs": True},
+    {"by": "category", "metrics": ["accuracy", "latency_mean_ms"]},
+    {"by": "tier", "where": {"subject": "ours"}, "baseline": "T2"},
+]
+
+
+def on_disk(rows: Any, size: int = 200, tasks: int = 300, **options: Any) -> dict[str, Any]:
+    """Compare parts of about `size` records on disk, about `tasks` records at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spill, "IN_MEMORY", 0)
+        patch.setattr(spill, "PART", size)
+        patch.setattr(units, "SLICE", tasks)
+        return pennyweight.compare(rows, **options).to_dict()
+
+
+def sided(number: int, seed: int, attempts: int = 2) -> list[dict[str, Any]]:
+    """Return records of two subjects; one of them lacks some attempts, and some tiers."""
+    rows = many(number, seed=seed, attempts=attempts)
+    ours = [{**row, "subject": "ours"} for row in rows]
+    other = [
+        {**row, "subject": "theirs", "latency_ms": 2 * i + 1.0, "cost_usd": (i % 7) / 100}
+        for i, row in enumerate(many(number, seed=seed, attempts=attempts))
+        if i % 5
+    ]
+    return [*ours, *other, {"task_id": None, "subject": "ours", "tier": "T0", "passed": True}]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_comparison_is_the_same(options: dict[str, Any]) -> None:
+    rows = sided(600, seed=3)
+    expected = pennyweight.compare(rows, **options).to_dict()
+    assert any(pair["difference"] for pair in expected["pairs"])
+    assert on_disk(rows, **options) == digits(expected)
+
+
+@given(rows=records(), size=st.integers(1, 9), tasks=st.integers(1, 9))
+@settings(max_examples=6, deadline=None)
+def test_odd_sides_are_the_same(rows: list[dict[str, Any]], size: int, tasks: int) -> None:
+    rows = [{**row, "subject": "ab"[i % 2]} for i, row in enumerate(rows)]
+    expected, problem = told(lambda: pennyweight.compare(rows, by="subject").to_dict())
+    found, same = told(lambda: on_disk(rows, size, tasks, by="subject"))
+    assert same == problem
+    assert found == digits(expected)
+
+
+def told(compare: Callable[[], Any]) -> tuple[Any, str]:
+    """Return a result, or the mistake that is told."""
+    try:
+        return compare(), ""
+    except (InputError, UsageError) as error:
+        return None, str(error)
+
+
+@given(seed=st.integers(0, 99), cut=st.integers(0, 200), size=st.integers(5, 120))
+@settings(max_examples=3, deadline=None)
+def test_files_are_sides_however_they_are_cut(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, cut: int, size: int
+) -> None:
+    rows = many(200, seed=seed)
+    folder = tmp_path_factory.mktemp("sides")
+    for name, part in (("a", rows), ("b/1", rows[:cut]), ("b/2", rows[cut:])):
+        path = folder / f"{name}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        changed = [{**row, "passed": i % 3 > 0} for i, row in enumerate(part)]
+        path.write_text("".join(json.dumps(r) + "\n" for r in (part if name == "a" else changed)))
+        if not part:
+            path.unlink()
+    sources = [folder / "a.jsonl", folder / "b"]
+    expected = pennyweight.compare(sources).to_dict()
+    found = on_disk(sources, size, 50)
+    assert found == digits(expected)
+    assert found == on_disk(sources, 3 * size, 50)  # to the last digit
+
+
+def test_of_very_many_tasks_only_the_most_influential_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = sided(90, seed=1)
+    expected = pennyweight.compare(rows, by="subject")
+    monkeypatch.setattr(ranking, "NAMED", 20)
+    found = pennyweight.compare(rows, by="subject")
+    assert found.to_dict() == expected.to_dict()
+    assert found.common
+    with pytest.raises(UsageError, match="tasks in common; at most 20 can be listed"):
+        found.common.effects("ours")
+
+
+def test_mistakes_are_told_as_in_memory() -> None:
+    rows = many(30)
+    options: dict[str, Any]
+    for options in ({"by": "shade"}, {"by": "tier", "baseline": "T9"}, {"where": {"tier": "T1"}}):
+        problems = [told(partial(how, rows, **options)) for how in (pennyweight.compare, on_disk)]
+        assert problems[0] == problems[1]
+        assert problems[0][1]
