@@ -6,6 +6,7 @@ digit: every sum is made in the order of the records.
 
 import json
 import random
+import signal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -157,13 +158,46 @@ def test_nothing_is_left_on_disk(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_without_room_is_told(monkeypatch: pytest.MonkeyPatch, on_disk: None) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left on device"),
+        pl.exceptions.ComputeError(
+            "parquet: File out of specification: underlying IO error: No space left on device"
+        ),
+    ],
+    ids=["OSError", "ComputeError"],
+)
+def test_a_disk_without_room_is_told(
+    monkeypatch: pytest.MonkeyPatch, on_disk: None, error: Exception
+) -> None:
     def full(*_: Any, **__: Any) -> None:
-        raise OSError(28, "No space left on device")
+        raise error
 
     monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
-    with pytest.raises(InputError, match=r"No space left on device\. Set TMPDIR to a disk"):
+    with pytest.raises(
+        InputError, match=r"written: No space left on device.*\. Set TMPDIR to a disk"
+    ):
         pennyweight.score(many(900), metrics="accuracy")
+
+
+def test_sigterm_leaves_nothing_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: None
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    seen: list[Path] = []
+
+    def stop(records: int) -> None:
+        seen.extend(tmp_path.glob("pennyweight-columns-*"))
+        if seen:
+            signal.raise_signal(signal.SIGTERM)
+
+    file = part(tmp_path / "rows" / "many.jsonl", many(900))
+    with pytest.raises(SystemExit):
+        pennyweight.score(file, metrics="accuracy", progress=stop)
+    assert [path.name for path in tmp_path.iterdir()] == ["rows"]
+    assert seen
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_how_each_metric_is_computed_in_parts() -> None:

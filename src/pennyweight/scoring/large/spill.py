@@ -6,10 +6,12 @@ columns of one metric at a time, for all records.
 
 from __future__ import annotations
 
+import signal
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,18 +51,17 @@ class Spill:
     kept: list[pl.Series] = field(default_factory=list)
     """Which records of each part are not left out; empty if all are kept."""
     _waiting: int = 0
-    _folder: tempfile.TemporaryDirectory[str] | None = None
+    _folder: str = ""
+    _stack: ExitStack = field(default_factory=ExitStack)
 
     @classmethod
     @contextmanager
     def open(cls, by: Sequence[str]) -> Iterator[Spill]:
         """Return an empty one; what it writes is removed at the end."""
         spill = cls(by, IN_MEMORY)
-        try:
+        with ExitStack() as stack:
+            spill._stack = stack
             yield spill
-        finally:
-            if spill._folder is not None:
-                spill._folder.cleanup()
 
     def take(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Take measured records; return what is left of them elsewhere: nothing."""
@@ -87,8 +88,10 @@ class Spill:
         self._write_part(whole)
 
     def _write_part(self, frame: pl.DataFrame) -> None:
-        if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="pennyweight-columns-")
+        if not self._folder:
+            self._stack.enter_context(_ending_orderly())
+            folder = tempfile.TemporaryDirectory(prefix="pennyweight-columns-")
+            self._folder = self._stack.enter_context(folder)
         labels = [name for name in LABELS if name in frame.columns]
         key = [n for n in dict.fromkeys((*KEY, *self.by)) if n != "attempt"]
         identity = pl.struct(*key, pl.col("attempt").fill_null(1))
@@ -98,14 +101,15 @@ class Spill:
             pl.when(named).then(pl.col("task_id").hash()).alias(TASK),
             pl.when(named).then(identity.hash()).alias(IDENTITY),
         )
-        path = Path(self._folder.name, f"{len(self.parts):06}.parquet")
+        path = Path(self._folder, f"{len(self.parts):06}.parquet")
         try:
             frame.write_parquet(path, compression="lz4", statistics=False)
-        except OSError as error:
+        except (OSError, pl.exceptions.PolarsError) as error:
+            why = str(getattr(error, "strerror", None) or error).rpartition("IO error: ")[2]
             raise InputError(
                 [
-                    f"{path.parent}: the measured records cannot be written: "
-                    f"{error.strerror or error}. Set TMPDIR to a disk with more room."
+                    f"{path.parent}: the measured records cannot be written: {why}. "
+                    "Set TMPDIR to a disk with more room."
                 ]
             ) from error
         self.parts.append(path)
@@ -196,3 +200,21 @@ class Spill:
         for size in self.sizes:
             yield first, size
             first += size
+
+
+@contextmanager
+def _ending_orderly() -> Iterator[None]:
+    """Let SIGTERM end this process as an error does, so that temporary files are removed."""
+
+    def end(*_: object) -> None:
+        raise SystemExit(128 + signal.SIGTERM)
+
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
