@@ -22,6 +22,8 @@ def test_a_reader_gets_from_the_list_to_a_reply_and_back(folder, open_page, widt
     watched = open_page(width, java_script_enabled=False)
     page = watched.page
     page.goto((folder / "index.html").as_uri())
+    assert page.locator(".best .who").all_inner_texts() == ["T2", "T0", "T1"]
+    assert "best" not in page.locator("td.c-value").inner_text()  # all sides are shown
     page.get_by_role("link", name="sums").click()
     page.get_by_role("heading", name="Leaderboard").wait_for()
     page.locator("table.grid tbody a", has_text="boxes").click()
