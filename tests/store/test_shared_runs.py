@@ -107,6 +107,15 @@ def test_a_silent_worker_that_writes_in_time_stays(shared):
     assert live_workers(shared, "r") == 2
 
 
+def test_a_worker_that_was_stopped_in_a_transaction_does_not_give_itself_up(shared, monkeypatch):
+    one, two = join(shared, "r"), join(shared, "r")
+    monkeypatch.setattr(lease, "STALE", -1.0)  # every sign of life is too old at once
+    assert take(shared, one, 2) == ("a", 0, 2)
+    assert places(shared, "r", one, 6, 0) == 6
+    with shared.engine.begin() as connection:
+        assert (renew(shared, one, connection), renew(shared, two, connection)) == (True, False)
+
+
 def test_the_concurrency_is_never_exceeded_together(shared):
     one = join(shared, "r")
     assert places(shared, "r", one, 5, 0) == 5

@@ -50,7 +50,7 @@ def grant(
     it needs at least and what it would like to have. `row` makes a row of the ledger.
     """
     with locked(store, run_id) as connection:
-        others = [id_ for id_, _ in living(connection, store, run_id) if id_ != worker]
+        others = [id_ for id_, _ in living(connection, store, run_id, worker) if id_ != worker]
         spent, reserved, open_ = _ledger(connection, run_id, others)
         give, enough = [0.0, 0.0], True
         for i, (need, like) in enumerate(wants):

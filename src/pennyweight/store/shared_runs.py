@@ -162,7 +162,7 @@ def claim(
         if not renew(store, worker, connection):
             raise LostLeaseError
         settle(connection, worker, done, back)
-        live = living(connection, store, run_id)
+        live = living(connection, store, run_id, worker)
         mine = [c.run == run_id, c.subject.in_(subjects)]
         skipped = [c.id.not_in(without)] if without else []
         unknown = and_(c.worker == worker, c.id.not_in(held))
@@ -242,7 +242,7 @@ def places(
     with locked(store, run_id) as connection:
         if not renew(store, worker, connection):
             raise LostLeaseError
-        live = [id_ for id_, _ in living(connection, store, run_id)]
+        live = [id_ for id_, _ in living(connection, store, run_id, worker)]
         rank, number = live.index(worker), len(live)
         fair = total // number + (rank < total % number)
         others = select(func.coalesce(func.sum(w.places), 0)).where(w.run == run_id, w.id != worker)
@@ -319,13 +319,19 @@ def locked(store: Store, run_id: str, *, create: bool = False) -> Iterator[Conne
         yield connection
 
 
-def living(connection: Connection, store: Store, run_id: str) -> list[tuple[str, str]]:
-    """Give up the workers that vanished; return the others, with their owners, in a fixed order."""
+def living(
+    connection: Connection, store: Store, run_id: str, own: str = ""
+) -> list[tuple[str, str]]:
+    """Give up the workers that vanished; return the others, with their owners, in a fixed order.
+
+    A process never gives up its `own` worker, however long ago its sign of life in the same
+    transaction is: it was stopped in between, and nobody else could take its attempts.
+    """
     w = WORKER.c
     stale = w.beat < shared_clock(store.engine) - lease.STALE
     query = select(w.id, w.owner, stale).where(w.run == run_id).order_by(w.id)
     rows = connection.execute(query).all()
-    silent = [id_ for id_, _, is_stale in rows if is_stale]
+    silent = [id_ for id_, _, is_stale in rows if is_stale and id_ != own]
     ended = [id_ for id_, text, is_stale in rows if not is_stale and _is_gone(text)]
     gone: set[str] = set()
     for ids, condition in ((silent, [stale]), (ended, [])):
