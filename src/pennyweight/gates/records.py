@@ -260,8 +260,8 @@ def read_records(
     with Spill.open(()) as spill:
         measured = work.measure(sources, spill=spill)
         if measured.spilled:
-            if all(source.planned is None for source in sources) and not same_side:
-                spill.keep(pl.all_horizontal(pl.lit(value=True), *_selected(where)))
+            if where and not same_side and all(source.planned is None for source in sources):
+                spill.keep(pl.all_horizontal(_selected(where)))
             read = spill.gathered(n for n in measured.frame.columns if not n.startswith("\0"))
         else:
             read = measured.frame
