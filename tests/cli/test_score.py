@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -41,7 +42,7 @@ UNUSED = "Not used: shade. Read one with --map COLUMN=THEIRS.\n"
 
 
 def test_the_real_command_scores_a_file(path: Path) -> None:
-    done = run("score", path, "--format", "json", env={"PYTHONIOENCODING": "utf-8"})
+    done = run("score", path, "--format", "json", env={**os.environ, "PYTHONIOENCODING": "utf-8"})
     assert (done.returncode, done.stderr) == (0, UNUSED)
     assert strict_json(done.stdout)["groups"] == scores(path)
 
@@ -54,7 +55,7 @@ def test_the_real_command_reads_standard_input_and_refuses_bad_input() -> None:
 
 
 def test_the_real_command_writes_what_its_terminal_cannot(path: Path) -> None:
-    done = run("score", path, env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    done = run("score", path, env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     assert (done.returncode, done.stderr) == (0, UNUSED)
     assert "accuracy" in done.stdout
 

@@ -213,6 +213,25 @@ def test_a_frame_is_checked_as_a_file_is(frame: dict[str, Any], told: str) -> No
     assert f"the frame, {told}" in str(caught.value)
 
 
+@pytest.mark.parametrize("cells", [[[], []], [[None], []], [["0.5"], ["1"]]], ids=str)
+def test_lists_without_numbers_of_their_own_type_are_read(tmp_path: Path, cells: Any) -> None:
+    """A part of a table may have nothing but empty lists in a column."""
+    path = tmp_path / "r.parquet"
+    frame = pl.DataFrame({"id": ["a", "b"], "judge_scores": cells, "observed_behaviors": cells})
+    frame.write_parquet(path)
+    expected = [[float(one) for one in cell if one] for cell in cells]
+    for source in (frame, path):
+        out = tmp_path / "out.parquet"
+        score(source, metrics=["attempt_error_rate"], per_task=out)
+        assert pl.read_parquet(out)["judge_scores"].to_list() == expected
+
+
+@pytest.mark.parametrize("cells", [[[[0.5]]], [["many"]]], ids=str)
+def test_lists_of_no_numbers_are_told(cells: Any) -> None:
+    with pytest.raises(InputError, match="row 1: judge_scores is .* it must be a list such as"):
+        score(pl.DataFrame({"judge_scores": cells}))
+
+
 def test_types_that_only_tables_have_are_understood(tmp_path: Path) -> None:
     frame = pl.DataFrame(
         {

@@ -60,11 +60,11 @@ def test_the_run_page_leads_to_the_records_behind_a_bar(site, open_page):
     assert page.locator("table.rows tbody tr").count() > 0
 
 
-def test_a_phone_shows_the_answer_first_and_the_attempts_last(site, open_page):
+def test_a_phone_shows_the_answer_first_and_the_attempts_before_the_measures(site, open_page):
     server, run = site
     page = open_page(390, 780).page
     page.goto(server.address + places(run)["record"])
-    heads = ("Answer", "Reply", "Your verdict", "All attempts at this task")
+    heads = ("Answer", "Reply", "Your verdict", "All attempts at this task", "Measures")
     tops = [page.get_by_role("heading", name=n, exact=True).bounding_box()["y"] for n in heads]
     assert tops == sorted(tops)
 

@@ -326,7 +326,10 @@ def _plain(series: pl.Series, wanted: Any) -> pl.Series:
     if isinstance(kind, pl.Array):
         series, kind = series.arr.to_list(), pl.List(kind.inner)
     if isinstance(kind, pl.List) and isinstance(wanted, pl.List):
-        return series
+        if kind.inner == pl.Null:  # all lists are empty, or hold nothing but nulls
+            return series.cast(wanted)
+        if kind.inner.is_numeric() or (wanted.inner == pl.String and not kind.inner.is_nested()):
+            return series
     if kind.is_nested() or kind in {pl.Binary, pl.Object}:
         return as_text(series)
     return series.dt.total_microseconds() / 1e6 if kind == pl.Duration else series
