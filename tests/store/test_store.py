@@ -6,12 +6,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.store import store as module
+from pennyweight.store.lease import Fence
+from pennyweight.store.shared_runs import join, put_up
 from pennyweight.store.store import RECORD_COLUMNS, Store
-from pennyweight.store.tables import META, METADATA
+from pennyweight.store.tables import META, METADATA, WORKER
 from pennyweight.store.tables import RUN as RUN_TABLE
 from store.samples import RUN, call, record, rows, run
 
@@ -170,6 +172,25 @@ def test_a_group_whose_commit_was_not_heard_of_is_not_paid_for_twice(store, monk
 
     monkeypatch.setattr(module, "insert_fenced", insert)
     store.write([record("a")], [call("a", cost_usd=None, at=2.25)])
+    assert (len(rows(store)), store.spent(RUN)["calls"]) == (1, 1)
+
+
+def test_nor_is_it_if_the_worker_is_given_up_meanwhile(store, monkeypatch):
+    monkeypatch.setattr(module.time, "sleep", lambda _: None)
+    store.add_run(run())
+    put_up(store, RUN, "plan", {"a": 10})
+    store.fences[RUN] = Fence(join(store, RUN))
+    plain, heard = module.insert_fenced, []
+
+    def insert(store, connection, *given, **more):
+        plain(store, connection, *given, **more)
+        if not heard:
+            connection.execute(delete(WORKER))
+            heard.append(connection.commit())
+            raise StoreError("The connection is gone.", transient=True)
+
+    monkeypatch.setattr(module, "insert_fenced", insert)
+    store.write([record("a")], [call("a")])
     assert (len(rows(store)), store.spent(RUN)["calls"]) == (1, 1)
 
 

@@ -259,9 +259,12 @@ class Store:
     def _write(
         self, table: Table, columns: Sequence[str], rows: Sequence[Row], calls: Sequence[Row]
     ) -> None:
+        tried = False
+
         def change(connection: Connection, again: bool) -> None:
-            paid = CALL, CALL_COLUMNS, calls
-            insert_fenced(self, connection, (table, columns, rows), paid, again=again)
+            nonlocal tried
+            tried, paid = tried or again, (CALL, CALL_COLUMNS, calls)
+            insert_fenced(self, connection, (table, columns, rows), paid, again=tried)
 
         try:
             self._change(change)
