@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from socket import socket
 
 import pytest
@@ -286,3 +287,39 @@ def test_a_transaction_of_a_stopped_process_ends(postgresql, monkeypatch):
             gone.value.orig.sqlstate in connection.TRANSIENT_STATES
         )
         assert stopped.runs() == []
+
+
+LOST = """
+import sys
+from contextlib import closing, suppress
+import psycopg
+from pennyweight.errors import StoreError
+from pennyweight.store import store as module
+from pennyweight.store.store import Store
+from store.samples import call, record, run
+plain = module.insert_fenced
+
+def insert(store, connection, *given, **more):
+    own = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+    with psycopg.connect(sys.argv[1]) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [own])
+    module.insert_fenced = plain
+    plain(store, connection, *given, **more)
+
+with closing(Store(sys.argv[1])) as store:
+    store.add_run(run())
+    module.insert_fenced = insert
+    store.write([record("a")], [call("a")])
+    print(len(store.attempts(run().id)))
+"""
+
+
+def test_a_connection_that_is_lost_within_a_group_is_not_written_about(postgresql):
+    done = subprocess.run(
+        [sys.executable, "-c", LOST, postgresql.database()],
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("1\n", "")

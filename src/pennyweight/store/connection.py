@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import shlex
@@ -40,6 +41,10 @@ TRANSIENT_STATES = {"25P03", "40001", "40P01", "53300", "57P01", "57P02", "57P03
 """The SQLSTATEs of PostgreSQL that a retry can solve: deadlocks, restarts, too many clients."""
 
 
+_UNHEARD = logging.NullHandler()
+"""psycopg also logs the errors that it raises; without a handler they land on the terminal."""
+
+
 def connect(address: str) -> Engine:
     """Connect and upgrade the schema. A path is an SQLite file, synced to disk at every commit."""
     url = _url(address)
@@ -52,6 +57,7 @@ def connect(address: str) -> Engine:
             event.listen(engine, "connect", _prepare_sqlite)
             LockWait().listen(engine)
         else:
+            logging.getLogger("psycopg").addHandler(_UNHEARD)
             engine = create_engine(url, pool_use_lifo=True, connect_args=_reach(url))
             event.listen(engine, "connect", _limit_lock_wait)
             event.listen(engine, "checkin", _note_use)
