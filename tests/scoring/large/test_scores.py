@@ -4,7 +4,9 @@ However the records are cut into files and parts, scores of records on disk are 
 digit: every sum is made in the order of the records.
 """
 
+import fcntl
 import json
+import os
 import random
 import signal
 from itertools import pairwise
@@ -22,6 +24,7 @@ from pennyweight.define import METRICS
 from pennyweight.errors import InputError, UsageError
 from pennyweight.scoring.groups import shape_of
 from pennyweight.scoring.large import spill
+from pennyweight.scoring.large.folder import PREFIX
 from pennyweight.scoring.large.values import ValueMetric
 from sources.test_partitions import part
 
@@ -181,8 +184,9 @@ def test_a_disk_without_room_is_told(
         pennyweight.score(many(900), metrics="accuracy")
 
 
-def test_sigterm_leaves_nothing_on_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: None
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_the_process_leaves_nothing_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: None, sent: signal.Signals
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     seen: list[Path] = []
@@ -190,14 +194,32 @@ def test_sigterm_leaves_nothing_on_disk(
     def stop(records: int) -> None:
         seen.extend(tmp_path.glob("pennyweight-columns-*"))
         if seen:
-            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(sent)
 
     file = part(tmp_path / "rows" / "many.jsonl", many(900))
     with pytest.raises(SystemExit):
         pennyweight.score(file, metrics="accuracy", progress=stop)
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
     assert seen
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getsignal(sent) is signal.SIG_DFL
+
+
+def test_what_a_killed_process_left_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: None
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    left, held, new = (tmp_path / f"{PREFIX}{name}" for name in ("left", "held", "new"))
+    for folder in (left, held, new):
+        folder.mkdir()
+    for folder in (left, held):
+        (folder / "000000.parquet").write_bytes(b"PAR1")
+    opened = os.open(held, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        pennyweight.score(many(900), metrics="accuracy")
+    finally:
+        os.close(opened)
+    assert {*tmp_path.iterdir()} == {held, new}
 
 
 def test_how_each_metric_is_computed_in_parts() -> None:

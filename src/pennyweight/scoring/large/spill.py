@@ -6,9 +6,6 @@ columns of one metric at a time, for all records.
 
 from __future__ import annotations
 
-import signal
-import tempfile
-import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,6 +16,7 @@ import polars as pl
 
 from pennyweight.errors import InputError
 from pennyweight.record import KEY
+from pennyweight.scoring.large.folder import temporary_folder
 from pennyweight.stats.resample import CLUSTER
 
 IN_MEMORY = 2_000_000
@@ -51,7 +49,7 @@ class Spill:
     kept: list[pl.Series] = field(default_factory=list)
     """Which records of each part are not left out; empty if all are kept."""
     _waiting: int = 0
-    _folder: str = ""
+    _folder: Path | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
 
     @classmethod
@@ -89,9 +87,7 @@ class Spill:
 
     def _write_part(self, frame: pl.DataFrame) -> None:
         if not self._folder:
-            self._stack.enter_context(_ending_orderly())
-            folder = tempfile.TemporaryDirectory(prefix="pennyweight-columns-")
-            self._folder = self._stack.enter_context(folder)
+            self._folder = self._stack.enter_context(temporary_folder())
         labels = [name for name in LABELS if name in frame.columns]
         key = [n for n in dict.fromkeys((*KEY, *self.by)) if n != "attempt"]
         identity = pl.struct(*key, pl.col("attempt").fill_null(1))
@@ -101,7 +97,7 @@ class Spill:
             pl.when(named).then(pl.col("task_id").hash()).alias(TASK),
             pl.when(named).then(identity.hash()).alias(IDENTITY),
         )
-        path = Path(self._folder, f"{len(self.parts):06}.parquet")
+        path = self._folder / f"{len(self.parts):06}.parquet"
         try:
             frame.write_parquet(path, compression="lz4", statistics=False)
         except (OSError, pl.exceptions.PolarsError) as error:
@@ -200,21 +196,3 @@ class Spill:
         for size in self.sizes:
             yield first, size
             first += size
-
-
-@contextmanager
-def _ending_orderly() -> Iterator[None]:
-    """Let SIGTERM end this process as an error does, so that temporary files are removed."""
-
-    def end(*_: object) -> None:
-        raise SystemExit(128 + signal.SIGTERM)
-
-    here = threading.current_thread() is threading.main_thread()
-    if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
