@@ -278,7 +278,7 @@ def compare_measured(
 
 def _compared(work: Scoring, sided: SidedRecords, metrics: Sequence[str] | None) -> list[Compared]:
     """Return what to compare; passing is called accuracy where that is the headline."""
-    names = list(metrics or PAIRED)
+    names = list(dict.fromkeys(metrics or PAIRED))
     if not metrics and sided.headline == "accuracy":
         names[0] = "accuracy"
     if not metrics and sided.same_time:

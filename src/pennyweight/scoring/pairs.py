@@ -110,23 +110,42 @@ class Compared:
     amount: bool = False
     """Whether values are declared as 0 or more without an upper bound, so that they have ratios."""
     better: str | None = "higher"
+    alone: bool = True
+    """Whether the value of a record depends on that record alone, and not on others of its side."""
 
     @classmethod
     def of(cls, name: str, schema: pl.Schema, options: Mapping[str, Any]) -> Compared | None:
         """Return the values whose mean is a metric; None if the metric is not a mean."""
         if name in MEASURED:
-            kind = MEASURED[name]
-            amount = kind == "number"
-            return cls(name, pl.col(name), kind, amount, "lower" if amount else "higher")
+            amount = MEASURED[name] == "number"
+            better = "lower" if amount else "higher"
+            return cls(name, pl.col(name), MEASURED[name], amount, better)
         metric = METRICS[name]
         values = mean_values(metric, options)
         if values is None:
             return None
+        kind: Kind = "score" if metric.range == (0, 1) else "number"
         if schema.to_frame().select(values.alias("x")).schema["x"] == pl.Boolean:
-            return cls(name, values, "rate", better=metric.better)
-        if metric.range == (0, 1):
-            return cls(name, values, "score", better=metric.better)
-        return cls(name, values, "number", metric.range == (0, None), metric.better)
+            kind = "rate"
+        amount = kind == "number" and metric.range == (0, None)
+        users = metric.is_users and not values.meta.is_column()  # it may read all records
+        alone = "task_id" not in metric.inputs and not users
+        return cls(name, values, kind, amount, metric.better, alone)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that `computed` reads."""
+        return [*dict.fromkeys((GROUP, "status", *self.values.meta.root_names()))]
+
+    def computed(self, frame: pl.DataFrame) -> tuple[Compared, pl.Series]:
+        """Compute the values side by side, as the metric of a side is; null at an error."""
+        row, name = "\0row", f"\0{self.name}"
+        rows = frame.select(self.columns).with_row_index(row)
+        scored = rows.filter(pl.col("status").ne_missing("error"))
+        sides = scored.partition_by(GROUP) or [scored]
+        found = pl.concat([side.select(row, self.values.alias(name)) for side in sides])
+        values = rows.select(row).join(found, on=row, how="left", maintain_order="left")[name]
+        return replace(self, values=pl.col(name)), values
 
     def by_task(
         self, tables: Sequence[pl.DataFrame], key: list[str], frame: pl.DataFrame, tried: pl.Series
@@ -222,6 +241,11 @@ class Units:
     @classmethod
     def of(cls, frame: pl.DataFrame, compared: list[Compared], others: list[str]) -> Units:
         """Add up measured records, without errors and records without a task."""
+        compared = [*compared]
+        for i, one in enumerate(compared):
+            if not one.alone:
+                compared[i], values = one.computed(frame)
+                frame = frame.with_columns(values)
         valid = pl.col("status").ne_missing("error") & pl.col("task_id").is_not_null()
         scored = frame.filter(valid)
         table = scored.group_by(GROUP, CLUSTER, *others).agg(

@@ -5,14 +5,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pennyweight
 from generate import many, records
+from pennyweight.define import metric
 from pennyweight.errors import InputError, UsageError
 from pennyweight.scoring import ranking
+from pennyweight.scoring.comparison import Comparison
 from pennyweight.scoring.large import spill, units
 from scoring.large.test_scores import digits
 
@@ -22,16 +25,33 @@ OPTIONS: list[dict[str, Any]] = [
     {"by": ["subject", "tier"], "all_pairs": True},
     {"by": "category", "metrics": ["accuracy", "latency_mean_ms"]},
     {"by": "tier", "where": {"subject": "ours"}, "baseline": "T2"},
+    {"by": "subject", "metrics": ["overthinking_tokens", "relative_latency", "pass_rate"] * 2},
 ]
 
 
-def on_disk(rows: Any, size: int = 200, tasks: int = 300, **options: Any) -> dict[str, Any]:
+@metric(formula="mean(latency / max(latency))", unit="", range=(0, 1), spec="Tests")
+def relative_latency(latency_ms: pl.Expr) -> pl.Expr:
+    """How long attempts take, as a share of the longest of all.
+
+    >>> evaluate(relative_latency, latency_ms=[1, 2])
+    0.75
+    """
+    return (latency_ms / latency_ms.max()).mean()
+
+
+def on_disk(
+    rows: Any,
+    size: int = 200,
+    tasks: int = 300,
+    what: Callable[[Comparison], Any] = Comparison.to_dict,
+    **options: Any,
+) -> Any:
     """Compare parts of about `size` records on disk, about `tasks` records at a time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spill, "IN_MEMORY", 0)
         patch.setattr(spill, "PART", size)
         patch.setattr(units, "SLICE", tasks)
-        return pennyweight.compare(rows, **options).to_dict()
+        return what(pennyweight.compare(rows, **options))
 
 
 def sided(number: int, seed: int, attempts: int = 2) -> list[dict[str, Any]]:
@@ -43,7 +63,8 @@ def sided(number: int, seed: int, attempts: int = 2) -> list[dict[str, Any]]:
         for i, row in enumerate(many(number, seed=seed, attempts=attempts))
         if i % 5
     ]
-    return [*ours, *other, {"task_id": None, "subject": "ours", "tier": "T0", "passed": True}]
+    alone = {"task_id": None, "subject": "ours", "tier": "T0", "passed": True}
+    return [*ours, *other, alone, {**alone, "latency_ms": 1e6}]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -105,6 +126,32 @@ def test_of_very_many_tasks_only_the_most_influential_are_named(
     assert found.common
     with pytest.raises(UsageError, match="tasks in common; at most 20 can be listed"):
         found.common.effects("ours")
+
+
+def test_values_that_read_several_records_are_those_of_the_side() -> None:
+    tokens = {("a", "T0"): 100, ("a", "T1"): 300, ("b", "T0"): 200, ("b", "T1"): 200}
+    rows = [
+        {"task_id": f"t{i}", "subject": s, "tier": t, "correct": True, "completion_tokens": n + i}
+        for i in range(9)
+        for (s, t), n in tokens.items()
+    ]
+    asked: Any = {"by": "subject", "metrics": ["overthinking_tokens", "completion_tokens_mean"]}
+    for found in (pennyweight.compare(rows, **asked).to_dict(), on_disk(rows, 5, 7, **asked)):
+        pair = found["pairs"][0]
+        means = [side["metrics"]["overthinking_tokens"] for side in found["sides"]]
+        assert [pair["mean_a"], pair["mean_b"]] == means == [100, 0]
+
+
+def test_records_without_a_side_and_durations_choose_no_metrics() -> None:
+    rows = [
+        {"task_id": f"t{i}", "tier": t, "correct": i % 3 > j, "latency_ms": float(i)}
+        for i in range(9)
+        for j, t in enumerate(("T0", "T1"))
+    ]
+    rows.append({"task_id": "t1", "tier": None, "correct": True, "passed": False})
+    tested = pennyweight.compare(rows).tested
+    assert tested[0] == "accuracy"
+    assert on_disk(rows, 4, 5, what=lambda found: found.tested) == tested
 
 
 def test_mistakes_are_told_as_in_memory() -> None:

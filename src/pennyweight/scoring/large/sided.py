@@ -71,21 +71,21 @@ class SidedRecords:
         present = distinct(SIDE)
         order = sides.order(present, columns, only)
         number = side.replace_strict(order, range(len(order)), default=None, return_dtype=pl.UInt32)
-        there = {SIDE, *(n for n in (*MEASURES.values(), *TIMES) if spill.filled.get(n))}
+        there = {SIDE, *(n for n in MEASURES.values() if spill.filled.get(n))}
         spill.views[SIDE] = side.cast(pl.Enum(present))
-        headline = headline_by(spill.frame(sorted(there - {*TIMES})), SIDE)
+        headline = headline_by(spill.frame(sorted(there)).drop_nulls(SIDE), SIDE)
         records = spill.height
         spill.keep(number.is_not_null())
         without = records - spill.height if not only else 0
         spill.views |= {SIDE: side.cast(pl.Enum(order), strict=False), GROUP: number}
         groups = LargeScores(work, spill, [SIDE]).score()
-        times = [n for n in TIMES if spill.filled.get(n)]
+        times = [n for n in TIMES if n in spill.schema]
         paid = [GROUP, "status", "cost_usd"]
         return cls(
             columns, groups, headline, without, spill.schema,
-            len(times) == len(TIMES) and _same_time(spill.rows(times)),
+            _same_time(spill.rows(times)),
             _priced(spill.rows(paid), len(groups)),
-            lambda compared, others: LargeUnits(spill, compared, others),
+            lambda *asked: LargeUnits.of(spill, *asked),
         )  # fmt: skip
 
 

@@ -46,6 +46,8 @@ class Spill:
     schema: pl.Schema = field(default_factory=pl.Schema)
     views: dict[str, pl.Expr] = field(default_factory=dict)
     """Columns that are computed from others when they are read."""
+    added: dict[str, list[pl.Series]] = field(default_factory=dict)
+    """Columns that were computed from all records, part by part; they are in memory."""
     kept: list[pl.Series] = field(default_factory=list)
     """Which records of each part are not left out; empty if all are kept."""
     _waiting: int = 0
@@ -137,7 +139,8 @@ class Spill:
         """Return columns of one part, and `CLUSTER`; tasks by their hash, unless they are named."""
         viewed = {name: self.views[name] for name in columns if name in self.views}
         roots = [name for one in viewed.values() for name in one.meta.root_names()]
-        plain = [name for name in columns if name not in viewed]
+        stays = [name for name in columns if name not in self.added]
+        plain = [name for name in stays if name not in viewed]
         hashed = "task_id" in plain and not named  # only compared: it takes a fraction of the room
         stored = {TASK if n == CLUSTER or (hashed and n == "task_id") else n for n in plain}
         frame = pl.read_parquet(self.parts[number], columns=sorted({*stored, *roots}))
@@ -149,8 +152,10 @@ class Spill:
             alone = pl.int_range(first, first + pl.len(), dtype=pl.UInt64).hash()
             own = pl.when(pl.col(TASK).is_null()).then(alone).otherwise(pl.col(TASK))
             made.append(own.alias(CLUSTER))
-        frame = frame.with_columns(made).select(columns)
-        return frame.filter(self.kept[number]) if self.kept else frame
+        frame = frame.with_columns(made).select(stays)
+        frame = frame.filter(self.kept[number]) if self.kept else frame
+        more = [self.added[name][number] for name in columns if name in self.added]
+        return frame.with_columns(more).select(columns) if more else frame
 
     def rows(
         self, what: Sequence[str | pl.Expr], keep: pl.Expr | None = None
@@ -162,6 +167,13 @@ class Spill:
         for number in range(len(self.parts)):
             frame = self.read(columns, number, named=True)
             yield (frame if keep is None else frame.filter(keep)).select(exprs)
+
+    def add(self, column: pl.Series) -> None:
+        """Add a column with a value for each record."""
+        first, parts = 0, self.added.setdefault(column.name, [])
+        for size in [int(one.sum()) for one in self.kept] or self.sizes:
+            parts.append(column.slice(first, size))
+            first += size
 
     def column(self, name: str, only: Sequence[pl.Series] = ()) -> pl.Series:
         """Return a column of all records, or of those that a mask for each part selects."""

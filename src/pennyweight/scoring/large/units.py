@@ -33,6 +33,16 @@ class LargeUnits:
     compared: list[Compared]
     others: list[str]
 
+    @classmethod
+    def of(cls, spill: Spill, compared: list[Compared], others: list[str]) -> LargeUnits:
+        """Take records on disk; values that read several records are computed in memory."""
+        compared = [*compared]
+        for i, one in enumerate(compared):
+            if not one.alone:
+                compared[i], values = one.computed(spill.frame(one.columns))
+                spill.add(values)
+        return cls(spill, compared, others)
+
     @property
     def _counted(self) -> pl.Expr:
         """Whether a record has a task and no error."""
