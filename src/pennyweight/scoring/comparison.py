@@ -15,7 +15,7 @@ from pennyweight.scoring.digest import HEADLINES
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.large.sided import SidedRecords
 from pennyweight.scoring.large.spill import Spill
-from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Pair
+from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Pair, PairwiseTest
 from pennyweight.scoring.pipeline import Measured, ScoreRequest, Scoring
 from pennyweight.scoring.ranking import CommonTasks, Ranking, board_pairs
 from pennyweight.scoring.result import Result
@@ -254,7 +254,7 @@ def compare_measured(
         tests = ranking.tests if ranking else None
         pairs = board_pairs(units, names, which, overlaps, tests, *how)
     else:
-        pairs = units.pairs(names, which, overlaps, *how, margin)
+        pairs = units.pairs(names, which, overlaps, PairwiseTest(*how, margin))
     return Comparison(
         by=sided.columns,
         baseline=base,

@@ -272,15 +272,9 @@ class Units:
         names: Sequence[str],
         which: Iterable[tuple[int, int]],
         overlaps: Mapping[tuple[int, int], Overlap],
-        confidence: float,
-        seed: int,
-        margin: float | None = None,
-        comparisons: int | None = None,
+        asked: PairwiseTest,
     ) -> list[Pair]:
-        """Compare pairs of sides, given by their numbers, in every value that both have.
-
-        What can be detected is adjusted for the number of comparisons, unless that is given.
-        """
+        """Compare pairs of sides, given by their numbers, in every value that both have."""
         sides = [self.table.filter(pl.col(GROUP) == g) for g in range(len(names))]
         paired: list[tuple[str, str, Compared, Paired, int, int]] = []
         for a, b in which:
@@ -291,9 +285,8 @@ class Units:
                 for one in self.compared
                 if all(table[f"{one.name}/n"].sum() > 0 for table in tables)
             ]
-        tests = comparisons or sum(values.tasks > 0 for *_, values, _, _ in paired)
-        asked = Asked(confidence, seed, margin, tests)
-        return corrected([asked.of(*one) for one in paired])
+        asked = asked.counted(sum(values.tasks > 0 for *_, values, _, _ in paired))
+        return corrected([asked(*one) for one in paired])
 
     def _key(self, tables: Sequence[pl.DataFrame]) -> list[str]:
         """Return the columns in which compared tries must agree."""
@@ -301,16 +294,22 @@ class Units:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PairwiseTest:
     """How pairs are tested."""
 
     confidence: float
     seed: int
-    margin: float | None
-    comparisons: int
-    """The number of tests: the detectable difference takes it into account."""
+    margin: float | None = None
+    comparisons: int = 0
+    """The number of tests, which the detectable difference takes into account; 0 counts them."""
 
-    def of(self, a: str, b: str, one: Compared, values: Paired, only_a: int, only_b: int) -> Pair:
+    def counted(self, comparisons: int) -> PairwiseTest:
+        """Fill in the number of tests, unless it is given."""
+        return replace(self, comparisons=self.comparisons or comparisons)
+
+    def __call__(
+        self, a: str, b: str, one: Compared, values: Paired, only_a: int, only_b: int
+    ) -> Pair:
         """Test a pair."""
         pair = Pair(a, b, one.name, one.kind, values.tasks, only_a, only_b)
         pair = _tested(pair, one, values, self.confidence, self.seed, self.comparisons)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pennyweight.define import MEASURES, METRICS
 from pennyweight.errors import UsageError
 from pennyweight.scoring.groups import GROUP
-from pennyweight.scoring.pairs import Pair, Units
+from pennyweight.scoring.pairs import Pair, PairwiseTest, Units
 from pennyweight.scoring.sides import Overlap
 from pennyweight.stats.ranks import (
     Floats,
@@ -254,7 +254,7 @@ def board_pairs(
     others are compared with. Without, they hold for the given pairs.
     """
     level = tests.level if tests else (1 - confidence) / max(len(which), 1)
-    found = units.pairs(names, which, overlaps, 1 - level, seed, comparisons=1)
+    found = units.pairs(names, which, overlaps, PairwiseTest(1 - level, seed, comparisons=1))
     if tests:
         found = [p if p.p is None else replace(p, p_adjusted=tests[p.a, p.b]) for p in found]
     return [pair.agreeing(1 - confidence) for pair in found]

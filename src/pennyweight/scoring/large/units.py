@@ -11,7 +11,14 @@ import polars as pl
 
 from pennyweight.scoring.groups import GROUP, sums
 from pennyweight.scoring.large.spill import Spill
-from pennyweight.scoring.pairs import MOST_TRIES, Asked, Compared, Pair, corrected, overlapping
+from pennyweight.scoring.pairs import (
+    MOST_TRIES,
+    Compared,
+    Pair,
+    PairwiseTest,
+    corrected,
+    overlapping,
+)
 from pennyweight.scoring.sides import Overlap
 from pennyweight.stats.interval import Floats
 from pennyweight.stats.paired import Paired
@@ -72,23 +79,19 @@ class LargeUnits:
         names: Sequence[str],
         which: Sequence[tuple[int, int]],
         overlaps: Mapping[tuple[int, int], Overlap],
-        confidence: float,
-        seed: int,
-        margin: float | None = None,
-        comparisons: int | None = None,
+        asked: PairwiseTest,
     ) -> list[Pair]:
         """Compare pairs of sides, given by their numbers, in every value that both have."""
         known = self._known(len(names))
         chosen = [
             (a, b, one) for a, b in which for one in self.compared if known[one.name] >= {a, b}
         ]
-        tests = comparisons or sum(
-            self._meet(one, a, b) for a, b, one in chosen if overlaps[a, b].tasks
-        )
-        asked = Asked(confidence, seed, margin, tests)
+        if not asked.comparisons:
+            some = ((one, a, b) for a, b, one in chosen if overlaps[a, b].tasks)
+            asked = asked.counted(sum(self._meet(*pair) for pair in some))
         return corrected(
             [
-                asked.of(names[a], names[b], one, *self._paired(one, a, b, overlaps[a, b].clusters))
+                asked(names[a], names[b], one, *self._paired(one, a, b, overlaps[a, b].clusters))
                 for a, b, one in chosen
             ]
         )
