@@ -1,13 +1,15 @@
 """The page of a run: charts to save, answers compressed, many metrics on a page of their own."""
 
 import gzip
+import json
 import re
+import sqlite3
 import urllib.request
 from pathlib import Path
 
 from batch_serving import batch_server, batch_suite
 from cli.command import pennyweight
-from web.serving import serving
+from web.serving import command, serving
 
 
 def test_charts_are_saved_as_pictures_and_numbers(site):
@@ -68,3 +70,26 @@ def test_a_run_that_waits_for_batches_says_what_is_out(tmp_path, monkeypatch):
             page = server.get(f"/runs/{run['id']}")[2]
     assert "5 requests in 1 batch, 0 of them answered. Resume collects what is done." in page
     assert re.search(r"<button[^>]*data-resume>Resume", page)
+
+
+def test_differences_from_a_chosen_baseline_follow_a_run_that_changed(tmp_path):
+    rows = [
+        {"task_id": f"t{n}", "subject": subject, "passed": n < passes}
+        for subject, passes in (("first", 38), ("second", 24), ("third", 12))
+        for n in range(40)
+    ]
+    (tmp_path / "records.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command("import", "records.jsonl", "--as", "one", folder=tmp_path)
+
+    def differences():
+        page = server.get("/runs/one?baseline=third")[2]
+        return re.findall(r'aria-label="([+−0-9.]+) points, shown', page)
+
+    with serving(tmp_path) as server:
+        server.digest("one")
+        assert differences() == ["+65.0", "+30.0"]
+        with sqlite3.connect(tmp_path / ".pennyweight" / "pennyweight.db") as store:
+            store.execute("UPDATE pennyweight_record SET passed = 0 WHERE subject = 'first'")
+            store.execute("UPDATE pennyweight_run SET ended = ended + 1")
+        for _ in range(2):
+            assert differences() == ["+30.0", "−30.0"]

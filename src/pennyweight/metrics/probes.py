@@ -22,7 +22,13 @@ def is_probe(tier: str) -> bool:
     >>> is_probe("probe@25%"), is_probe("T1")
     (True, False)
     """
-    return re.match(_TIER, tier) is not None
+    return point_of(tier) is not None
+
+
+def point_of(tier: str) -> int | None:
+    """Return after which per cent of the chain of thought a tier asks; None if it is no probe."""
+    found = re.match(_TIER, tier)
+    return int(found[1]) if found else None
 
 
 def _differences(

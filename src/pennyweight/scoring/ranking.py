@@ -59,6 +59,8 @@ class AllPairs:
     """The adjusted p-value of each pair, in the order of `sides`."""
     level: float
     """The level at which a single interval must be computed to agree with these tests."""
+    tasks: int
+    """How many tasks all sides tried, which they are on."""
 
     def __getitem__(self, pair: tuple[str, str]) -> float:
         a, b = map(self.sides.index, pair)
@@ -173,7 +175,7 @@ class CommonTasks:
             len(self),
             tuple(SideRank(*rank) for rank in ranks),
             groups,
-            AllPairs(self.sides, found.p.round(6).tolist(), found.level),
+            AllPairs(self.sides, found.p.round(6).tolist(), found.level, len(self)),
         )
 
     @property
@@ -251,13 +253,23 @@ def board_pairs(
     """Compare pairs so that intervals, tests and ranks agree, as one table must show them.
 
     With the tests of all pairs, p and interval hold for all of them at once, whichever side the
-    others are compared with. Without, they hold for the given pairs.
+    others are compared with. Without, they hold for the given pairs. A pair that shares tasks which
+    other sides did not try must also be shown on all of its own tasks.
     """
     level = tests.level if tests else (1 - confidence) / max(len(which), 1)
     found = units.pairs(names, which, overlaps, PairwiseTest(1 - level, seed, comparisons=1))
     if tests:
-        found = [p if p.p is None else replace(p, p_adjusted=tests[p.a, p.b]) for p in found]
+        found = [_together(pair, tests, confidence) for pair in found]
     return [pair.agreeing(1 - confidence) for pair in found]
+
+
+def _together(pair: Pair, tests: AllPairs, confidence: float) -> Pair:
+    """Give a pair the p-value that holds for all pairs at once."""
+    if pair.p is None:
+        return pair
+    alone = min(1.0, pair.p * (1 - confidence) / tests.level)
+    same = pair.tasks == tests.tasks
+    return replace(pair, p_adjusted=max(tests[pair.a, pair.b], 0.0 if same else alone))
 
 
 def _largest(

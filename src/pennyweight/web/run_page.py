@@ -59,11 +59,12 @@ CHOICES = ("by", "sort", "order", "baseline", "find", "all")
 def run(request: Request, site: Site, now: RunState) -> Shown:
     """Show one run."""
     found, cached = now.run, site.digests.get(now.run, state=now)
+    now = now if now.settled else site.state(found.id)  # a digest may just have been made
     digest = cached.digest
     statuses = digest["statuses"] if digest and cached.current else None
     state, status = None, site.status(found)
     if statuses is None or status != "done":
-        state = site.progress(site.state(found.id))  # a digest may just have been made
+        state = site.progress(now)
     live = state is not None and (state.here or status in UNFINISHED)
     spent = digest["spent"] if digest else {}
     errors = state.errors or 0 if state else 0

@@ -8,8 +8,11 @@ import pytest
 from api.pages.test_digest import SETTINGS as RULES
 from pennyweight.api.compare import compare
 from pennyweight.api.pages.board_pairs import BoardPairs
+from pennyweight.api.pages.digest import digest
 from pennyweight.api.pages.digest_cache import compute
+from pennyweight.api.sources import resolve
 from pennyweight.render.page.leaderboard import board_of
+from pennyweight.scoring.ranking import AllPairs
 from pennyweight.store.store import Store
 from store.samples import RUN, call, record, run
 
@@ -70,6 +73,27 @@ def test_intervals_tests_and_ranks_agree_whichever_side_is_the_baseline(filled, 
     assert any(decided.values()) == (by != ["tier"])
     for rank in board["comparison"]["ranks"]:
         assert rank["low"] == 1 + beaten[rank["name"]]
+
+
+def test_a_difference_is_shown_only_if_the_tasks_of_the_pair_show_it():
+    """The sides are ranked on the tasks that all tried, but a pair may share others too."""
+
+    def tried(subject, task, right):
+        return {"subject": subject, "task_id": task, "passed": right}
+
+    given = []
+    for n in range(30):
+        given += [tried(name, f"all-{n}", n < rate) for name, rate in (("a", 25), ("b", 5))]
+        given.append(tried("c", f"all-{n}", n % 2 > 0))
+    for n in range(60):
+        given += [tried("a", f"two-{n}", n % 3 == 0), tried("b", f"two-{n}", n % 3 < 2)]
+    found = digest(resolve(given))["comparison"]
+    assert found["tests"]["tasks"] == 30
+    (pair,) = (p for p in found["gaps"] if {p["a"], p["b"]} == {"a", "b"})
+    assert (pair["tasks"], pair["p"]) == (90, 1.0)
+    assert AllPairs(**found["tests"])["a", "b"] < 0.01
+    assert pair["p_adjusted"] == 1.0
+    assert pair["interval"][0] < 0 < pair["interval"][1]
 
 
 def test_no_such_baseline(filled):

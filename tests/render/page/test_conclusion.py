@@ -128,8 +128,32 @@ def test_a_side_with_easy_tasks_of_its_own_is_not_the_best(others):
 
 def test_a_board_of_categories_says_that_sides_are_together():
     two = concluded(rows({"one": 0.9, "other": 0.2}, ("T0",)), "category")
-    assert two.notes[-1] == "Its value is that of all 2 sides together."
+    assert two.notes[-1] == "Each value is that of all 2 sides together."
     only = concluded(rows({"only": 0.5}, ("T0",)), "category")
     assert only.notes == (
         "Each category has tasks of its own, so their differences are not tested.",
     )
+
+
+def test_sides_of_a_board_say_which_of_the_run_they_hold():
+    own = [{**r, "task_id": f"{r['subject']}-{r['task_id']}"} for r in rows({"a": 0.9, "b": 0.2})]
+    assert concluded(own, "subject").notes[-1] == "Each value is that of all tiers together."
+    assert "together" not in " ".join(concluded(own).notes)
+
+
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        ((50, 75), "60.0 % after 50 % of the chain of thought and 40.0 % after 75 % of it."),
+        ((25, 100), "60.0 % after 25 % of the chain of thought and 40.0 % after all of it."),
+        ((0,), "60.0 % before the chain of thought."),
+    ],
+)
+def test_a_probe_names_the_points_that_have_a_value(points, said):
+    given = [
+        {"tier": f"probe@{point}%", "task_id": f"t{n}", "passed": n < 6 - 2 * place}
+        for place, point in enumerate(points)
+        for n in range(10)
+    ]
+    given.append({"tier": "probe@90%", "task_id": "t0", "status": "error", "error": "x"})
+    assert str(concluded(given)) == f"Pass rate is {said}"

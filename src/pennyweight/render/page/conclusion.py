@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pennyweight.metrics.probes import point_of
 from pennyweight.render.charts.svg import middle
 from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.page import visible
@@ -66,8 +67,7 @@ def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
     sides = {side["name"]: side for side in board["sides"]}
     order = [sides[row.name] for row in view.rows]
     if board["comparison"] is None:
-        pooled = None if board["by"] == digest["by"] else len(digest["sides"])
-        return _apart(order, metric, board["by"], pooled)
+        return _apart(order, metric, board["by"], _pooled(digest, board["by"]))
     leading = [row.name for row in view.rows if row.leads]
     ahead = next((side for side in order if side["name"] in leading), order[0])
     told = _Told(order, metric, board["comparison"], digest["confidence"])
@@ -109,10 +109,11 @@ def _probed(
     why = "The points of a probe are not ranked."
     if len({side["group"].get("subject") for side in sides}) > 1:
         return _said("What each subject answers after a part of its chain of thought.", why)
-    first, last = (
-        quantity(_value(side, metric), unit_of(metric)) for side in (sides[0], sides[-1])
-    )
-    text = f"{metric_title(metric).title.capitalize()} is {first} before the chain of thought"
+    known = [side for side in sides if _value(side, metric) is not None]
+    chain = "the chain of thought"
+    text = f"{metric_title(metric).title.capitalize()} is {_at_point(known[0], metric, chain)}"
+    if len(known) > 1:
+        text += f" and {_at_point(known[-1], metric, 'it')}"
     area = estimate(digest["whole"]["estimates"].get("truncation_aoc", (None,) * 5))
     notes = [why]
     if area.value is not None:
@@ -120,15 +121,37 @@ def _probed(
         sure = f" ({ends})" if ends else ""
         fixed = "at 0 the answer is fixed before the chain begins."
         notes.insert(0, f"The area over the curve is {value}{sure}: {fixed}")
-    return _said(f"{text} and {last} after all of it.", *notes)
+    return _said(f"{text}.", *notes)
+
+
+def _at_point(side: Mapping[str, Any], metric: str, chain: str) -> str:
+    """Write the value at a point of a probe, and where in the chain of thought that is."""
+    value = quantity(_value(side, metric), unit_of(metric))
+    point = next(p for v in side["group"].values() if (p := point_of(str(v))) is not None)
+    if point == 0:
+        return f"{value} before {chain}"
+    return f"{value} after {'all' if point == 100 else f'{point} %'} of {chain}"
+
+
+def _pooled(digest: Mapping[str, Any], by: Sequence[str]) -> str | None:
+    """Say what is together in each side of another board; None for the run's own sides."""
+    if by == digest["by"]:
+        return None
+    if not digest["sides"]:
+        return ""
+    rest = [name for name in digest["by"] if name not in by]
+    several = " and ".join(f"{name}s" for name in rest)
+    if len(rest) == len(digest["by"]):
+        several = f"{count(len(digest['sides']))} sides"
+    return f"Each value is that of all {several} together."
 
 
 def _apart(
-    order: Sequence[Mapping[str, Any]], metric: str, by: Sequence[str], pooled: int | None
+    order: Sequence[Mapping[str, Any]], metric: str, by: Sequence[str], pooled: str | None
 ) -> Conclusion:
     """Write the ends of sides that have no tasks in common.
 
-    `pooled` is how many sides of the run are together in each; None for the run's own sides.
+    `pooled` says what is together in each side; None for the run's own sides.
     """
     first, last = order[0], next(s for s in reversed(order) if _value(s, metric) is not None)
     unit = unit_of(metric)
@@ -145,8 +168,7 @@ def _apart(
     note = f"Each {what} has tasks of its own, so their differences are not tested."
     if pooled is None:
         note = "The sides have no tasks in common, so their differences are not tested."
-    together = f"Its value is that of all {count(pooled)} sides together." if pooled else ""
-    return Conclusion(tuple(parts), tuple(filter(None, (note, together))))
+    return Conclusion(tuple(parts), tuple(filter(None, (note, pooled))))
 
 
 @dataclass(frozen=True, slots=True)
