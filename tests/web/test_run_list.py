@@ -7,14 +7,14 @@ from pennyweight.store.store import Store
 from store.samples import call, record, run
 from web.serving import serving
 
-WIDE, PART = "20260101-000000-0001", "20260101-000000-0002"
+WIDE, PART, PROBE = (f"20260101-000000-000{n}" for n in (1, 2, 3))
 SUBJECTS = [f"vendor/model-{i}-instruct-2026" for i in range(2)]
 TIERS = ["T0", "T1"]
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """A run of four sides with long names, and one that stopped after 2 of 5 attempts."""
+    """A run of four sides with long names, one that stopped after 2 of 5 attempts, and a probe."""
     folder = tmp_path_factory.mktemp("list")
     store = Store(str(folder / "pennyweight.db"))
     sides = {"subjects": SUBJECTS, "tiers": TIERS}
@@ -30,9 +30,13 @@ def served(tmp_path_factory):
     named = "a long-winded name of a suite"
     store.add_run(run(PART, 2.0, suite=named, status="stopped", settings=SETTINGS, attempts=5))
     store.write([record(f"t{i}", PART, target="4", response="4") for i in range(2)], [])
+    points = [f"probe@{n}%" for n in (0, 25, 50, 75, 100)]
+    probed = {**SETTINGS, "tiers": points}
+    store.add_run(run(PROBE, 3.0, status="done", settings=probed, attempts=5))
+    store.write([record("t0", PROBE, tier=t, target="4", response="4") for t in points], [])
     store.close()
     with serving(folder, env={"PENNYWEIGHT_STORE": store.address}) as server:
-        for name in (WIDE, PART):
+        for name in (WIDE, PART, PROBE):
             server.digest(name)
         yield server
 
@@ -43,6 +47,7 @@ def test_a_row_says_how_many_sides_and_attempts_it_is_about(served):
     assert "2 of 5 attempts" in text
     assert "8 attempts" in text
     assert "of 8 attempts" not in text
+    assert "accuracy, last 3 of 5 points" in text
 
 
 @pytest.mark.parametrize("width", [1180, 390])
@@ -54,7 +59,7 @@ def test_the_names_of_sides_keep_their_tier_and_rows_start_at_one_line(served, o
         "all => all.map(one => one.lastElementChild.getBoundingClientRect().right"
         " <= one.getBoundingClientRect().right + 1)"
     )
-    assert shown == [True] * 4
+    assert shown == [True] * 7
     if width > 760:
         tops = "row => [...row.cells].slice(1).map(c => c.firstElementChild ?? c)"
         row = page.locator(f"tr[data-run='{PART}']")

@@ -1,6 +1,6 @@
 """The headline of a run is that of its best side."""
 
-from pennyweight.api.pages.headlines import pack, side_headlines, unpack
+from pennyweight.api.pages.headlines import SideHeadline, are_points, pack, side_headlines, unpack
 
 
 def side(name, value, **group):
@@ -23,3 +23,12 @@ def test_a_run_with_one_side_has_its_own_headline():
 
 def test_damaged_headlines_are_none():
     assert unpack("{") == unpack(None) == unpack('[{"x": 1}]') == ()
+
+
+def test_of_a_probe_the_last_points_with_a_value_come_first():
+    values = {0: 0.9, 25: 0.2, 75: 0.4, 100: None}
+    sides = [side(f"probe@{n}%", value, tier=f"probe@{n}%") for n, value in values.items()]
+    found = side_headlines({"headline": "accuracy", "whole": side("", 0.5), "sides": sides})
+    assert [one.name for one in found] == [f"probe@{n}%" for n in (75, 25, 0, 100)]
+    assert are_points(found)
+    assert not are_points([*found, SideHeadline("a", "a", "T0", 0.5, None, None)])

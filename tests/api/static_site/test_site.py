@@ -7,6 +7,7 @@ from urllib.parse import unquote, urldefrag
 import pytest
 
 from pennyweight.api.report import report, transcripts_folder, write
+from pennyweight.api.static_site.lists import RecordLists
 from pennyweight.api.static_site.places import record_file, run_folder
 from pennyweight.api.static_site.site import site
 from pennyweight.errors import UsageError
@@ -164,3 +165,11 @@ def test_a_report_links_to_its_records(filled, tmp_path):
     assert "my%20report-records/runs/" in output.with_suffix(".md").read_text()
     with pytest.raises(UsageError, match=r"\.html or \.md"):
         transcripts_folder(Path("report.pdf"))
+
+
+def test_marks_of_a_side_lead_to_its_list_whatever_its_name_is():
+    lists = RecordLists()
+    for side in ({"subject": "known"}, {"subject": "m", "tier": "known"}):
+        assert lists.side({**side, "passed": "known", "latency_ms": (0, None)}) == lists.link(side)
+    assert lists.side({"subject": "m", "category": "c", "passed": "known"}) is None
+    assert lists.side({"passed": "known"}) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -30,7 +30,7 @@ class SideHeadline:
 
 
 def side_headlines(digest: Mapping[str, Any]) -> list[SideHeadline]:
-    """Return the headline of each side of a run, the best first; of a probe, its last point."""
+    """Return the headline of each side of a run, the best first; of a probe, its last points."""
     metric = digest["headline"]
     sides = digest["sides"] or [{**digest["whole"], "name": "", "group": {}}]
     found = []
@@ -38,8 +38,9 @@ def side_headlines(digest: Mapping[str, Any]) -> list[SideHeadline]:
         value, low, high = map(_number, (side["estimates"].get(metric) or [None] * 3)[:3])
         subject, tier = (_written(side["group"].get(name)) for name in ("subject", "tier"))
         found.append(SideHeadline(side["name"], subject, tier, value, low, high))
-    if all(is_probe(side.tier or "") for side in found):
-        return sorted(found, key=lambda side: natural(side.tier or ""), reverse=True)
+    if are_points(found):
+        points = sorted(found, key=lambda side: natural(side.tier or ""), reverse=True)
+        return sorted(points, key=lambda side: side.value is None)
     down = metric is not None and metric_named(metric).better == "lower"
 
     def order(side: SideHeadline) -> tuple[bool, float]:
@@ -47,6 +48,11 @@ def side_headlines(digest: Mapping[str, Any]) -> list[SideHeadline]:
         return side.value is None, value if down else -value
 
     return sorted(found, key=order)
+
+
+def are_points(sides: Sequence[SideHeadline]) -> bool:
+    """Whether sides are the points of a probe, of which none is the best."""
+    return all(is_probe(side.tier or "") for side in sides)
 
 
 def _number(value: Any) -> float | None:

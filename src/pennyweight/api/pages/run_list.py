@@ -10,7 +10,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from pennyweight.api.pages.digest_cache import DigestCache
-from pennyweight.api.pages.headlines import SideHeadline, unpack
+from pennyweight.api.pages.headlines import SideHeadline, are_points, unpack
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import DamagedError, NotFoundError
 from pennyweight.store import cache, queries
@@ -79,6 +79,11 @@ class RunRow:
     """Its requests that are out in batches."""
     verdicts: tuple[SavedVerdict, ...]
     """The worst first: of those on the run as it is now, then of the earlier ones."""
+
+    @property
+    def points(self) -> bool:
+        """Whether the sides are the points of a probe."""
+        return are_points(self.sides)
 
     @property
     def worst(self) -> SavedVerdict | None:

@@ -22,6 +22,7 @@ COLUMNS = (
 ALWAYS = frozenset(("attempt", "input"))
 """Columns that are shown even if they are empty."""
 FLAGS = {"yes": True, "no": False}
+SIDE = {"subject", "tier"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ class RecordLists:
 
     def side(self, wanted: Mapping[str, Any]) -> str | None:
         """Return the list of a side; other marks of charts have no list."""
-        own = {n: v for n, v in wanted.items() if v not in ("known", (0, None))}
-        return self.link(own) if own and set(own) <= {"subject", "tier"} else None
+        own = {n: v for n, v in wanted.items() if n in SIDE or v not in ("known", (0, None))}
+        return self.link(own) if own and set(own) <= SIDE else None
 
 
 def filter_of(wanted: Mapping[str, Any]) -> queries.Filter:

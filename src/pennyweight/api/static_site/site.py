@@ -11,7 +11,7 @@ from typing import Any
 
 from pennyweight.api.log_import import import_logs
 from pennyweight.api.pages.digest_cache import DigestCache
-from pennyweight.api.pages.headlines import side_headlines, written
+from pennyweight.api.pages.headlines import are_points, side_headlines, written
 from pennyweight.api.sources import Given, open_store, resolve, runs_of
 from pennyweight.api.static_site.folder import SiteFolder
 from pennyweight.api.static_site.lists import RecordLists, list_pages
@@ -150,6 +150,7 @@ def _row(at: SiteRun) -> dict[str, Any]:
         "errors": digest["whole"]["errors"] if digest else 0,
         "metric": metric,
         "count": len(digest["sides"]) if digest else 0,
+        "points": are_points(sides),
         "sides": [
             (one.name, *written(one, metric), spark_of(metric, one.value, one.low, one.high))
             for one in sides[:MAX_SIDES]
