@@ -188,6 +188,7 @@ def test_a_disk_without_room_is_told(
 def test_a_signal_that_ends_the_process_leaves_nothing_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: None, sent: signal.Signals
 ) -> None:
+    before = signal.signal(sent, signal.SIG_DFL)  # other tests may have left one
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     seen: list[Path] = []
 
@@ -197,11 +198,14 @@ def test_a_signal_that_ends_the_process_leaves_nothing_on_disk(
             signal.raise_signal(sent)
 
     file = part(tmp_path / "rows" / "many.jsonl", many(900))
-    with pytest.raises(SystemExit):
-        pennyweight.score(file, metrics="accuracy", progress=stop)
+    try:
+        with pytest.raises(SystemExit):
+            pennyweight.score(file, metrics="accuracy", progress=stop)
+        assert signal.getsignal(sent) is signal.SIG_DFL
+    finally:
+        signal.signal(sent, before)
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
     assert seen
-    assert signal.getsignal(sent) is signal.SIG_DFL
 
 
 def test_what_a_killed_process_left_is_removed(
