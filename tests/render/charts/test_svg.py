@@ -28,6 +28,8 @@ def test_names_keep_what_tells_them_apart():
         "A",
         "B",
     ]
+    vendors = [f"vendor-{c}/model-{c}-2026-instruct · T{tier}" for c in "ab" for tier in (0, 1)]
+    assert short_names(vendors, 26)[vendors[0]] == "vendor-a/model-a… · T0"
     assert legend({"long name": "A", "T0": "T0", "20261115": "…15"}) == " A is long name."
 
 

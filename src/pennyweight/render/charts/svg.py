@@ -228,7 +228,7 @@ def short_names(names: Sequence[str], width: int) -> dict[str, str]:
     ways = (
         [cut(n, 10_000) for n in every],
         ["…" + cut(n[start:], 10_000) for n in every] if start else [],
-        _told_apart(every),
+        _told_apart(every, width),
         [middle(n, width) for n in every],
     )
     for way in ways:
@@ -237,24 +237,30 @@ def short_names(names: Sequence[str], width: int) -> dict[str, str]:
     return {n: letter(i) for i, n in enumerate(every)}
 
 
-def _told_apart(names: Sequence[str]) -> list[str]:
-    """Leave out the words that all names share at the same place; empty if they differ in length.
+def _told_apart(names: Sequence[str], width: int) -> list[str]:
+    """Leave out words that all names share at the same place, the longest ones first.
 
-    >>> _told_apart(["lab/long-name-1-preview · T0", "lab/long-name-2-preview · T1"])
+    Stop when all names fit. The result is empty if the names differ in their number of words.
+
+    >>> _told_apart(["lab/long-name-1-preview · T0", "lab/long-name-2-preview · T1"], 20)
+    ['…1-preview · T0', '…2-preview · T1']
+    >>> _told_apart(["lab/long-name-1-preview · T0", "lab/long-name-2-preview · T1"], 10)
     ['…1… · T0', '…2… · T1']
     """
     words = [re.findall(r"[^-_/.: ·]+|[-_/.: ·]+", name) for name in names]
     if len(set(map(len, words))) != 1:
         return []
     shared = [len(set(column)) == 1 for column in zip(*words, strict=True)]
-    made = []
-    for parts in words:
-        runs = (
-            (same, [part for _, part in run])
-            for same, run in groupby(zip(shared, parts, strict=True), lambda one: one[0])
-        )
-        made.append(cut("".join(_run(run) if same else "".join(run) for same, run in runs), 10_000))
-    return made
+    runs = [(same, [i for i, _ in run]) for same, run in groupby(enumerate(shared), lambda o: o[1])]
+    parts = [["".join(one[i] for i in run) for _, run in runs] for one in words]
+    sizes = {n: len(parts[0][n]) for n, (same, _) in enumerate(runs) if same}
+    for n in sorted(sizes, key=lambda n: -sizes[n]):
+        brief = _run([words[0][i] for i in runs[n][1]])
+        for one in parts:
+            one[n] = brief
+        if max(sum(map(len, one)) for one in parts) <= width:
+            break
+    return [cut("".join(one), 10_000) for one in parts]
 
 
 def _run(words: Sequence[str]) -> str:

@@ -368,7 +368,7 @@ def _fraction(share: float) -> str:
     """Write what part of another amount an amount is.
 
     >>> _fraction(0.126), _fraction(0.8), _fraction(0.002)
-    ('an eighth', '20 % less', '1/500')
+    ('an eighth', '20 % less', '1/500 as much')
     """
     if share > 0.55:
         return f"{max(1, round(100 * (1 - share)))} % less"
@@ -376,7 +376,7 @@ def _fraction(share: float) -> str:
     close = abs(1 / share - whole) <= 0.12 * whole / 2
     if whole in _PARTS and close:
         return _PARTS[whole]
-    return f"1/{count(whole)}" if whole > 10 else f"{round(100 * (1 - share))} % less"
+    return f"1/{count(whole)} as much" if whole > 10 else f"{round(100 * (1 - share))} % less"
 
 
 def _rounded(tasks: int) -> str:
