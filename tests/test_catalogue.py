@@ -2,6 +2,7 @@
 
 import doctest
 import random
+import re
 
 import polars as pl
 import pytest
@@ -73,6 +74,12 @@ def test_the_order_of_records_does_not_matter(metric):
     value, other = (value_of(metric, frame) for frame in (FRAME, shuffled))
     assert value is not None
     assert other == (value if isinstance(value, str) else pytest.approx(value))
+
+
+@metrics
+def test_terms_are_added_in_one_order(metric):
+    body = str(metric.expression(OPTIONS))
+    assert not re.search("(sum|mean)_horizontal", body), "add(…) of pennyweight.metrics.sums does"
 
 
 @metrics

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pennyweight.define import metric
 from pennyweight.errors import UsageError
+from pennyweight.metrics.sums import add
 from pennyweight.stats.interval import Floats, folded_excess, t_quantile
 from pennyweight.stats.resample import Draws, Ends, Linearised, ResampledSums, smoothed_variance
 
@@ -121,7 +122,7 @@ def ece(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10) -> pl.Expr:
     check_bins(bins)
     used = (prob_correct.is_not_null() & correct.is_not_null()).sum()
     gap = correct.cast(pl.Float64) - prob_correct
-    gaps = pl.sum_horizontal(total.abs() for total in sum_by_bin(prob_correct, gap, bins))
+    gaps = add(total.abs() for total in sum_by_bin(prob_correct, gap, bins))
     return pl.when(used > 0).then((gaps / used).round(15))  # what rounding leaves is 0
 
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from pennyweight.define import metric
 from pennyweight.metrics.calibration import bin_of, bin_values, check_bins, sum_by_bin
+from pennyweight.metrics.sums import add
 from pennyweight.stats.interval import Floats, t_quantile
 from pennyweight.stats.resample import Draws, Ends, Linearised, ResampledSums
 from pennyweight.stats.risk_coverage import RiskCoverage
@@ -53,7 +54,7 @@ def _squared_over_bins(prob_correct: pl.Expr, value: pl.Expr, bins: int, used: p
         pl.when(n > 0).then(total**2 / n).otherwise(0.0)
         for total, n in zip(sums, sizes, strict=True)
     )
-    return pl.when(used.sum() > 0).then(pl.sum_horizontal(parts) / used.sum())
+    return pl.when(used.sum() > 0).then(add(parts) / used.sum())
 
 
 @metric(

@@ -16,6 +16,7 @@ import polars as pl
 
 from pennyweight.define import Metric, metric
 from pennyweight.metrics.calibration import check_bins, confidence_auroc, ece
+from pennyweight.metrics.sums import add
 from pennyweight.stats.resample import Ends, Interval, Sample
 
 
@@ -54,7 +55,9 @@ def _mean(
     answer_class: pl.Expr,
 ) -> pl.Expr:
     agreement = _agreement(subject, tier, task_id, answer_class)
-    return pl.mean_horizontal(stated_confidence, logprob_confidence, agreement)
+    known = (stated_confidence, logprob_confidence, agreement)
+    number = add(one.is_not_null().cast(pl.Float64) for one in known)
+    return pl.when(number > 0).then(add(one.fill_null(0.0) for one in known) / number)
 
 
 def _derived(

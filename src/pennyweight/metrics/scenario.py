@@ -6,6 +6,7 @@ import polars as pl
 
 from pennyweight.define import metric, share
 from pennyweight.errors import UsageError
+from pennyweight.metrics.sums import add
 from pennyweight.stats.resample import Linearised, ratio_terms
 
 
@@ -83,7 +84,7 @@ def weighted_score(*, weights: dict[str, float] | None = None, **metrics: pl.Exp
         if weight < 0:
             raise UsageError(f"The weight of {name} is {weight:g}; it must not be negative.")
     terms = [metrics[name] * weight for name, weight in weights.items()]
-    return pl.sum_horizontal(terms, ignore_nulls=False) / total
+    return add(terms) / total
 
 
 @metric(
