@@ -3,6 +3,7 @@
 import pytest
 
 import pennyweight
+from pennyweight.scoring.large import spill
 
 
 def rows(table, cost=(1.0, 2.0, 3.0)):
@@ -66,3 +67,27 @@ def test_a_lower_value_can_be_better():
     made = [{**row, "correct": row.pop("passed")} for row in rows(CLEAR)]
     ranking = pennyweight.compare(made, by="subject", metrics="error_rate").ranking
     assert [s.rank for s in ranking.sides] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_tiers_of_some_sides_alone_do_not_rank_the_sides(large, monkeypatch):
+    """Otherwise a side without the hardest tier is best of all."""
+    if large:
+        monkeypatch.setattr(spill, "IN_MEMORY", 0)
+    made = [
+        {"task_id": f"t{task:02}", "subject": name, "tier": tier, "passed": passed(task)}
+        for name, tier, passed in (
+            ("A", "easy", lambda task: task % 5 < 3),
+            ("B", "easy", lambda task: task % 5 < 4),
+            ("B", "hard", lambda task: task == 0),
+            ("C", "easy", lambda task: task % 5 < 3),
+            ("C", "hard", lambda task: task == 1),
+        )
+        for task in range(60)
+    ]
+    found = pennyweight.compare(made, by="subject")
+    assert [(s.name, s.rank, s.low, s.high) for s in found.ranking.sides] == [
+        ("A", 2, 2, 3), ("B", 1, 1, 1), ("C", 2, 2, 3)
+    ]  # fmt: skip
+    assert found.ranking.tests.means == pytest.approx([0.6, 0.8, 0.6])
+    assert found.pair("B", "pass_rate", "A").difference == pytest.approx(0.2)

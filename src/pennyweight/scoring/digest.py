@@ -15,7 +15,7 @@ from pennyweight.scoring.chart_types import ChartData
 from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 
-VERSION = 19
+VERSION = 20
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The metrics that can be the headline of records: `headline_of` chooses."""
@@ -98,6 +98,8 @@ class AllPairsDigest(TypedDict):
     """The level at which single intervals agree with these tests."""
     tasks: int
     """How many tasks all sides tried, which the tests are on."""
+    means: list[float]
+    """The mean of each side on these tasks."""
 
 
 class ComparisonDigest(TypedDict):

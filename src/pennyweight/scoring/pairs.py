@@ -257,6 +257,10 @@ class Units:
         """Return the sums and counts."""
         return [self.table]
 
+    def shared(self) -> list[str]:
+        """Return the columns in which tries must agree that all sides are compared by."""
+        return [name for name in self.others if shared_by_all(name, self.table)]
+
     def named_tasks(self) -> list[pl.DataFrame]:
         """Return the number and the name of each record's task."""
         return [self.frame.select(CLUSTER, pl.col("task_id").cast(pl.String))]
@@ -357,6 +361,12 @@ def _tested(
         long_tail=tail is not None and tail.doubtful(1 - confidence),
         tasks_for_5_points=design.tasks_needed(FIVE_POINTS, level) if bounded else None,
     )
+
+
+def shared_by_all(name: str, table: pl.DataFrame) -> bool:
+    """Whether there is a value of a column that all sides have."""
+    found = table.select(GROUP, name).unique()
+    return bool((found[name].unique_counts() == found[GROUP].n_unique()).any())
 
 
 def overlapping(name: str, a: pl.DataFrame, b: pl.DataFrame) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -61,10 +62,16 @@ class AllPairs:
     """The level at which a single interval must be computed to agree with these tests."""
     tasks: int
     """How many tasks all sides tried, which they are on."""
+    means: Sequence[float]
+    """The mean of each side on these tasks."""
 
     def __getitem__(self, pair: tuple[str, str]) -> float:
         a, b = map(self.sides.index, pair)
         return self.p[a][b]
+
+    def gap(self, a: str, b: str) -> float:
+        """Return by how much the mean of `b` is above that of `a`."""
+        return self.means[self.sides.index(b)] - self.means[self.sides.index(a)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +119,10 @@ class TaskEffect:
 
 @dataclass(frozen=True, slots=True)
 class CommonTasks:
-    """The mean value of each side on each task that all of them tried (tasks × sides)."""
+    """The mean value of each side on each task that all of them tried (tasks × sides).
+
+    As in pairs, tries of other configurations than those of all sides do not count.
+    """
 
     metric: str
     sides: tuple[str, ...]
@@ -136,8 +146,10 @@ class CommonTasks:
         if metric is None:
             return None
         paid = [one.name for one in units.compared if one.name == COST and len(names) >= RANKED]
+        shared = units.shared()
         found = [
-            _common(table, [metric, *paid], len(names)) for table in units.tables(metric, *paid)
+            _common(table, [metric, *paid], len(names), shared)
+            for table in units.tables(metric, *paid)
         ]
         clusters = pl.concat([one for one, *_ in found])
         if not len(clusters):
@@ -175,7 +187,10 @@ class CommonTasks:
             len(self),
             tuple(SideRank(*rank) for rank in ranks),
             groups,
-            AllPairs(self.sides, found.p.round(6).tolist(), found.level, len(self)),
+            AllPairs(
+                *(self.sides, found.p.round(6).tolist(), found.level, len(self)),
+                self.values.mean(axis=0).tolist(),
+            ),
         )
 
     @property
@@ -253,8 +268,8 @@ def board_pairs(
     """Compare pairs so that intervals, tests and ranks agree, as one table must show them.
 
     With the tests of all pairs, p and interval hold for all of them at once, whichever side the
-    others are compared with. Without, they hold for the given pairs. A pair that shares tasks which
-    other sides did not try must also be shown on all of its own tasks.
+    others are compared with. Without, they hold for the given pairs. A pair that shares tries which
+    other sides do not have must also be shown, in the same direction, on all of its own.
     """
     level = tests.level if tests else (1 - confidence) / max(len(which), 1)
     found = units.pairs(names, which, overlaps, PairwiseTest(1 - level, seed, comparisons=1))
@@ -267,9 +282,12 @@ def _together(pair: Pair, tests: AllPairs, confidence: float) -> Pair:
     """Give a pair the p-value that holds for all pairs at once."""
     if pair.p is None:
         return pair
-    alone = min(1.0, pair.p * (1 - confidence) / tests.level)
-    same = pair.tasks == tests.tasks
-    return replace(pair, p_adjusted=max(tests[pair.a, pair.b], 0.0 if same else alone))
+    p, tested = tests[pair.a, pair.b], tests.gap(pair.a, pair.b)
+    own = (pair.mean_b or 0.0) - (pair.mean_a or 0.0)
+    if pair.tasks != tests.tasks or not math.isclose(own, tested, rel_tol=1e-9, abs_tol=1e-12):
+        alone = pair.p * (1 - confidence) / tests.level if own * tested > 0 else 1.0
+        p = max(p, min(1.0, alone))
+    return replace(pair, p_adjusted=p)
 
 
 def _largest(
@@ -289,23 +307,24 @@ def _largest(
 
 
 def _common(
-    table: pl.DataFrame, names: Sequence[str], sides: int
+    table: pl.DataFrame, names: Sequence[str], sides: int, shared: Sequence[str]
 ) -> tuple[pl.Series, Floats, Floats, Floats]:
     """Return the tasks that all sides have a value of the first name of, and the sides' means.
 
     Also the tries, if there are RASCH sides, and the means of the second name, if there is one.
     """
-    sums = [f"{name}/{part}" for name in names for part in "sn"]
+    sums, unit = [f"{name}/{part}" for name in names for part in "sn"], [CLUSTER, *shared]
     counted = table.filter(pl.col(f"{names[0]}/n") > 0)
-    by_task = counted.group_by(CLUSTER, GROUP).agg(pl.col(sums).sum())
-    common = by_task.filter(pl.len().over(CLUSTER) == sides).sort(CLUSTER, GROUP)
+    tried = counted.group_by(GROUP, *unit).agg(pl.col(sums).sum())
+    means = [(pl.col(f"{name}/s") / pl.col(f"{name}/n")).mean().alias(name) for name in names]
+    both = tried.filter(pl.len().over(unit) == sides).group_by(CLUSTER, GROUP)
+    common = both.agg(*means, pl.col(f"{names[0]}/n").sum()).sort(CLUSTER, GROUP)
 
-    def wide(column: pl.Expr) -> Floats:
-        array: Floats = common.select(column).to_series().to_numpy()
+    def wide(column: str) -> Floats:
+        array: Floats = common[column].to_numpy()
         return array.reshape(-1, sides)
 
-    means = [wide(pl.col(f"{name}/s") / pl.col(f"{name}/n")) for name in names]
-    none = np.empty((0, sides))
-    tries = wide(pl.col(f"{names[0]}/n")) if sides >= RASCH else none
+    found, none = [wide(name) for name in names], np.empty((0, sides))
+    tries = wide(f"{names[0]}/n") if sides >= RASCH else none
     clusters = common[CLUSTER].unique(maintain_order=True)
-    return clusters, means[0], tries, means[1] if len(means) > 1 else none
+    return clusters, found[0], tries, found[1] if len(found) > 1 else none

@@ -96,6 +96,26 @@ def test_a_difference_is_shown_only_if_the_tasks_of_the_pair_show_it():
     assert pair["interval"][0] < 0 < pair["interval"][1]
 
 
+def test_sides_are_not_called_different_in_a_direction_that_their_tasks_do_not_show():
+    """The tier that all sides have says one thing, all tiers of the pair another."""
+
+    def tried(subject, tier, rate):
+        return [
+            {"subject": subject, "tier": tier, "task_id": f"t{n}", "passed": n % 10 < rate}
+            for n in range(60)
+        ]
+
+    given = [*tried("a", "T0", 1), *tried("b", "T0", 8), *tried("c", "T0", 4)]
+    found = digest(resolve([*given, *tried("b", "T1", 1), *tried("c", "T1", 9)]))
+    board = board_of(found, "subject")["comparison"]
+    assert {rank["name"]: rank["low"] for rank in board["ranks"]} == {"a": 3, "b": 1, "c": 2}
+    (pair,) = (p for p in board["gaps"] if {p["a"], p["b"]} == {"b", "c"})
+    assert (pair["a"], pair["difference"] < 0) == ("c", True)
+    assert AllPairs(**board["tests"])["b", "c"] < 0.01
+    assert pair["p_adjusted"] == 1.0
+    assert pair["interval"][1] >= 0
+
+
 def test_no_such_baseline(filled):
     digest = compute(filled, filled.find(RUN))
     board = board_of(digest)

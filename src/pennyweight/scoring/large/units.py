@@ -18,6 +18,7 @@ from pennyweight.scoring.pairs import (
     PairwiseTest,
     corrected,
     overlapping,
+    shared_by_all,
 )
 from pennyweight.scoring.sides import Overlap
 from pennyweight.stats.interval import Floats
@@ -59,8 +60,13 @@ class LargeUnits:
         """Yield the sums and counts of metrics, for some of the tasks at a time."""
         chosen = [one for one in self.compared if one.name in names]
         values = [one.values.alias(one.name) for one in chosen]
-        for _, rows in self._slices([GROUP, *values], self._counted):
-            yield _table(rows, [replace(one, values=pl.col(one.name)) for one in chosen], [])
+        for _, rows in self._slices([GROUP, *self.shared(), *values], self._counted):
+            plain = [replace(one, values=pl.col(one.name)) for one in chosen]
+            yield _table(rows, plain, self.shared())
+
+    def shared(self) -> list[str]:
+        """Return the columns in which tries must agree that all sides are compared by."""
+        return [name for name in self.others if shared_by_all(name, self._distinct)]
 
     def named_tasks(self) -> Iterator[pl.DataFrame]:
         """Yield the number and the name of each record's task."""
