@@ -105,3 +105,24 @@ def test_a_report_says_why_no_answer_is_found(
     assert "without an answer" not in said + written
     assert "| accuracy | 100.0 %" in written
     assert "--map answer=response" in written  # how to compute it again
+
+
+def test_another_level_decides_what_is_best_and_bold(tmp_path: Path) -> None:
+    given = [
+        {"subject": name, "task_id": f"t{n}", "passed": n < rate}
+        for name, rate in (("one", 24), ("other", 16))
+        for n in range(40)
+    ]
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, given)))
+    written = {}
+    for level in ("0.95", "0.999"):
+        out = tmp_path / f"{level}.html"
+        pennyweight("report", tmp_path / "r.jsonl", "--confidence", level, "-o", out)
+        written[level] = out.read_text("utf-8")
+    assert "one</bdi></b> is best" in written["0.95"]
+    assert "<b>0.0" in written["0.95"]
+    assert "No difference in pass rate is shown" in written["0.999"]
+    assert "is best" not in written["0.999"]
+    assert "<b>0.0" not in written["0.999"]
+    assert "--confidence 0.999" in written["0.999"]  # how to compute it again
+    assert "--confidence" not in written["0.95"]

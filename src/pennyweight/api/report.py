@@ -95,6 +95,7 @@ def report(
     names = list(dict.fromkeys(named))
     chosen = [f"--by {quote(','.join(columns))}"] if columns else []
     chosen += [f"--where {quote(f'{name}={value}')}" for name, value in (where or {}).items()]
+    chosen += [f"--confidence {confidence:g}"] * (confidence != 0.95)
     chosen += [f"--map {quote(f'{name}={theirs}')}" for name, theirs in (map or {}).items()]
     chosen += [f"--{n} {quote(r)}" for n, r in (("answer", answer), ("match", match)) if r]
     made = Report(

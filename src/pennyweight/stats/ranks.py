@@ -97,7 +97,8 @@ def all_pairs(values: Floats, confidence: float, seed: int) -> tuple[Flags, Floa
         found = np.abs(_studentised(drawn[:, a] - drawn[:, b], squares, tasks))
         largest[start : start + _CHUNK] = found.max(axis=1)
     largest.sort()
-    limit = largest[min(DRAWS - 1, int(np.ceil(confidence * (DRAWS + 1))) - 1)]
+    place = int(np.ceil(confidence * (DRAWS + 1))) - 1
+    limit = largest[place] if place < DRAWS else np.inf  # the draws show nothing at such a level
     better = np.zeros((sides, sides), dtype=np.bool_)
     better[a, b], better[b, a] = observed > limit, observed < -limit
     p = np.ones((sides, sides))

@@ -11,6 +11,7 @@ from pennyweight.api.sources import resolve
 from pennyweight.render.page.board import BoardChoice, BoardVerdict
 from pennyweight.render.page.board_rows import board_rows
 from pennyweight.render.page.board_sides import board_sides
+from pennyweight.render.page.conclusion import conclusion
 from pennyweight.render.page.leaderboard import board_of, leaderboard
 
 RATES = {"large": 0.95, "medium": 0.9, "small": 0.2}
@@ -193,3 +194,21 @@ def test_the_caption_says_that_intervals_hold_for_all_pairs():
     for row in view.rows:
         if row.gap:
             assert row.gap.shown == ("+" not in row.gap.interval)
+
+
+@pytest.mark.parametrize("names", ["ab", "abc"])
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.999, 0.99999])
+def test_ranks_differences_and_conclusion_agree_at_every_level(names, confidence):
+    given = [
+        {"subject": name, "task_id": f"t{n}", "passed": n < rate}
+        for name, rate in zip(names, (24, 16, 0), strict=False)
+        for n in range(40)
+    ]
+    found = digest(resolve(given), confidence=confidence)
+    board = leaderboard(found)
+    best, *others = board.rows
+    assert (best.rank == "1") == all(row.gap.shown for row in others)
+    assert conclusion(found).shown == all(row.gap.shown for row in others)
+    for row in others:
+        assert row.gap.shown == (not row.leads)
+    assert confidence < 0.99 or best.rank == "1–2" or names == "abc"

@@ -91,7 +91,7 @@ def leaderboard(
     if curve and not choice.sort:
         order = list(range(len(sides.groups)))
     baseline, against = _against(compared, choice, pairs)
-    ranks = _ranks(compared, sides.groups, metric)
+    ranks = _ranks(compared, sides.groups, metric, digest["confidence"])
     given = verdicts or {}
     columns = [sides.column(n, drawn=n == drawn) for n in shown]
     made = []
@@ -192,23 +192,25 @@ def _choose(address: Address | None, name: str, baseline: str, compared: Mapping
 
 
 def _ranks(
-    compared: Mapping[str, Any], groups: Sequence[Group], metric: str
+    compared: Mapping[str, Any], groups: Sequence[Group], metric: str, confidence: float
 ) -> dict[str, tuple[str, str, bool]]:
     """Return the ranks that the data leave open, in short, in words, and whether 1 is one."""
     found = {r["name"]: (r["low"], r["high"]) for r in compared.get("ranks", ())}
     if not found and len(groups) == 2 and compared.get("gaps"):
-        found = _two_ranks(compared, metric)
+        found = _two_ranks(compared, metric, confidence)
     return {name: _rank(low, high, len(groups)) for name, (low, high) in found.items()}
 
 
-def _two_ranks(compared: Mapping[str, Any], metric: str) -> dict[str, tuple[int, int]]:
+def _two_ranks(
+    compared: Mapping[str, Any], metric: str, confidence: float
+) -> dict[str, tuple[int, int]]:
     """Rank two sides by their paired test."""
     pair = compared["gaps"][0]
     p, gap = pair["p_adjusted"], pair["difference"]
     if p is None or gap is None:
         return {}
     first, second = pair["a"], pair["b"]
-    if p > 0.05 or gap == 0:
+    if p > 1 - confidence or gap == 0:
         return {first: (1, 2), second: (1, 2)}
     lower = getattr(METRICS.get(metric), "better", None) == "lower"
     best = second if (gap > 0) != lower else first
