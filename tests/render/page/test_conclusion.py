@@ -8,6 +8,7 @@ import pytest
 from pennyweight.api.pages.digest import digest
 from pennyweight.api.sources import resolve
 from pennyweight.render.page.conclusion import conclusion
+from pennyweight.render.page.leaderboard import leaderboard
 from pennyweight.stats.ranks import rank_ranges
 
 from .test_leaderboard import rows
@@ -31,7 +32,7 @@ def test_a_tie_names_the_cheapest_and_what_it_would_take():
     found = concluded(rows({"giga": 0.95, "mini": 0.85, "tiny": 0.1}, ("T0",), 40))
     assert not found.shown
     assert "giga and mini may be the best: they cannot be told apart." in str(found)
-    assert "may be as good and costs" in str(found) or "none of them costs less" in str(found)
+    assert "mini, with 87.5 %, may be as good and costs" in str(found)
     assert "would be found in 80 % of such runs" in found.notes[0]
     assert "one of 5 points takes about" in found.notes[0]
 
@@ -123,7 +124,62 @@ def test_a_side_with_easy_tasks_of_its_own_is_not_the_best(others):
     assert found.shown
     assert str(found).startswith("best is best: 50.0 points (95 %: ")
     assert " above easy" in str(found)
-    assert found.notes[0].startswith("Another side has 82.7 % over its own tasks")
+    assert found.notes[0] == (
+        "Another side has 82.7 % over all its attempts, but less on what both tried."
+    )
+
+
+def test_what_is_said_of_a_higher_value_is_true_of_the_tasks_it_names():
+    """Both tried 90 tasks, on which the second is ahead; all sides tried 30 of them."""
+
+    def record(subject, task, right):
+        return {"subject": subject, "task_id": task, "passed": right}
+
+    given = []
+    for n in range(30):
+        given += [record("a", f"all-{n}", n < 25), record("b", f"all-{n}", n < 5)]
+        given.append(record("c", f"all-{n}", n % 2 > 0))
+    for n in range(60):
+        given += [record("a", f"two-{n}", n < 20), record("b", f"two-{n}", n < 45)]
+    found = concluded(given)
+    assert str(found) == "a is best on the tasks that all sides tried."
+    assert found.notes[0] == (
+        "Another side has 55.6 % over all its attempts, but less on what all sides tried."
+    )
+
+
+def failed(name, tasks=40):
+    return [
+        {"subject": name, "tier": "T0", "task_id": f"t{n}", "status": "error", "error": "x"}
+        for n in range(tasks)
+    ]
+
+
+def test_a_side_of_errors_only_leaves_the_others_their_ranks():
+    good = rows({"giga": 0.98, "mini": 0.3, "tiny": 0.1}, ("T0",))
+    whole = digest(resolve([*good, *failed("down"), *failed("lost")]))
+    alone, found = concluded(good), conclusion(whole)
+    assert str(found) == str(alone)
+    assert found.notes == (*alone.notes, "2 sides have no pass rate and are not compared.")
+    ranks = [(row.name, row.rank) for row in leaderboard(whole).rows]
+    assert ranks == [("giga", "1"), ("mini", "2"), ("tiny", "3"), ("down", ""), ("lost", "")]
+    two = digest(resolve([*rows({"giga": 0.98, "mini": 0.3}, ("T0",)), *failed("down")]))
+    assert str(conclusion(two)).startswith("giga is best: ")
+    assert [row.rank for row in leaderboard(two).rows] == ["1", "2", ""]
+
+
+def test_sides_that_are_not_compared_are_told_why():
+    only = concluded([*rows({"only": 1.0}, ("T0",)), *failed("down")])
+    assert str(only) == "only is the only side with a pass rate: 100.0 %."
+    assert only.notes == ("1 side has no pass rate and is not compared.",)
+    many = concluded(rows({f"m{n:03}": n / 100 for n in range(101)}, ("T0",), 2, 1))
+    assert many.notes == ("There are more than 100 sides, so their differences are not tested.",)
+    own = [{**row, "task_id": f"own-{row['task_id']}"} for row in rows({"best": 1.0}, ("T0",))]
+    apart = concluded([*own, *rows({"b": 0.5, "c": 0.1}, ("T0",))])
+    assert apart.notes == (
+        "The first side has no tasks in common with the others, "
+        "so their differences are not tested.",
+    )
 
 
 def test_a_board_of_categories_says_that_sides_are_together():

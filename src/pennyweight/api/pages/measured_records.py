@@ -45,16 +45,25 @@ class MeasuredRecords:
     def compared(
         self, groups: Sequence[Group], by: Sequence[str], metric: str | None
     ) -> ComparisonDigest | None:
-        """Compare groups with the best of them on the same tasks; None where that is impossible."""
-        if metric is None or len(groups) < 2:
+        """Compare groups with the best of them on the same tasks; None where that is impossible.
+
+        A group without a value, such as one of errors only, is left out: all others are ranked.
+        """
+        if metric is None:
             return None
-        titles = {" / ".join(map(str, g.group.values())): group_name(g) for g in groups}
-        best = " / ".join(map(str, best_first(groups, metric)[0].group.values()))
+        valued = [g for g in groups if metric in g.estimates and g[metric].value is not None]
+        if len(valued) < 2:
+            return None
+        titles = {_side_of(group): group_name(group) for group in groups}
+        best, *others = map(_side_of, best_first(valued, metric))
+        only = [(best, other) for other in others] if len(valued) < len(groups) else []
         needed = [*NEEDED, *HEADLINES]
         work = replace(self.work, metrics=chosen(list(dict.fromkeys(needed))))
         about = work, self.records, Sides(tuple(by))
         with suppress(UsageError, InputError):  # sides that cannot be compared
-            found = compare_measured(*about, [metric], best, titles=titles, together=True)
+            found = compare_measured(
+                *about, [metric], best, only=only, titles=titles, together=True
+            )
             if not any(pair.tasks for pair in found.pairs):
                 return None  # groups of different tasks, as categories are
             whole = found
@@ -62,6 +71,11 @@ class MeasuredRecords:
                 whole = compare_measured(*about, None, titles=titles)
             return compared_digest(whole, found)
         return None
+
+
+def _side_of(group: Group) -> str:
+    """Return the name of a group as a side of a comparison."""
+    return " / ".join(map(str, group.group.values()))
 
 
 def compared_digest(found: Comparison, headline: Comparison | None = None) -> ComparisonDigest:

@@ -11,18 +11,19 @@ from pennyweight.metrics.probes import point_of
 from pennyweight.render.charts.svg import middle
 from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.page import visible
+from pennyweight.render.page.board import BoardView
 from pennyweight.render.page.board_sides import board_sides
 from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.render.page.metric_titles import metric_title
+from pennyweight.render.page.prices import CLOSE, compared_price, fraction
 from pennyweight.render.sentences import QUALITY
 from pennyweight.render.view import estimate
+from pennyweight.scoring.sides import MAX_SIDES
 from pennyweight.text.format import count, interval, level, money, plural, points, quantity
 from pennyweight.text.notation import POINTS, SHARE
 
 MAX_NAMED = 4
 """The most sides that are named as possibly the best."""
-_PARTS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 6: "a sixth", 7: "a seventh",
-          8: "an eighth", 9: "a ninth", 10: "a tenth"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,30 @@ def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
     if board_sides(board["sides"]).is_probed:
         return _probed(digest, board["sides"], metric)
     sides = {side["name"]: side for side in board["sides"]}
-    order = [sides[row.name] for row in view.rows]
+    order = [side for row in view.rows if _value(side := sides[row.name], metric) is not None]
     if board["comparison"] is None:
-        return _apart(order, metric, board["by"], _pooled(digest, board["by"]))
+        found = _apart(order, metric, board["by"], _pooled(digest, board["by"]))
+    else:
+        found = _compared(view, order, metric, board["comparison"], digest["confidence"])
+    without = len(sides) - len(order)
+    if not without:
+        return found
+    have, are = ("has", "is") if without == 1 else ("have", "are")
+    note = f"{plural(without, 'side')} {have} no {_noun(metric)} and {are} not compared."
+    return replace(found, notes=(*found.notes, note))
+
+
+def _compared(
+    view: BoardView,
+    order: Sequence[Mapping[str, Any]],
+    metric: str,
+    compared: Mapping[str, Any],
+    confidence: float,
+) -> Conclusion:
+    """Write what the tests of sides show, which are in the order of the board."""
     leading = [row.name for row in view.rows if row.leads]
     ahead = next((side for side in order if side["name"] in leading), order[0])
-    told = _Told(order, metric, board["comparison"], digest["confidence"])
+    told = _Told(order, metric, compared, confidence)
     if ahead is order[0] and len(order) == 2 and (told.gap(order[1]) or 0) < 0:
         ahead = order[1]
     told = replace(told, order=[ahead, *(side for side in order if side is not ahead)])
@@ -153,21 +172,22 @@ def _apart(
 
     `pooled` says what is together in each side; None for the run's own sides.
     """
-    first, last = order[0], next(s for s in reversed(order) if _value(s, metric) is not None)
-    unit = unit_of(metric)
+    first, last = order[0], order[-1]
+    value, lowest = (quantity(_value(side, metric), unit_of(metric)) for side in (first, last))
     parts = [Words(_name(first), name=True)]
-    parts.append(
-        Words(f" has the highest {_noun(metric)}, {quantity(_value(first, metric), unit)}")
-    )
-    if last is not first:
-        parts.append(Words("; the lowest is "))
-        parts.append(Words(_name(last), name=True))
-        parts.append(Words(f", {quantity(_value(last, metric), unit)}"))
-    parts.append(Words("."))
-    what = " and ".join(by)
-    note = f"Each {what} has tasks of its own, so their differences are not tested."
-    if pooled is None:
-        note = "The sides have no tasks in common, so their differences are not tested."
+    if last is first:
+        parts.append(Words(f" is the only side with a {_noun(metric)}: {value}."))
+        return Conclusion(tuple(parts), tuple(filter(None, (pooled,))))
+    parts.append(Words(f" has the highest {_noun(metric)}, {value}; the lowest is "))
+    parts += [Words(_name(last), name=True), Words(f", {lowest}.")]
+    note = f"Each {' and '.join(by)} has tasks of its own"
+    if len(order) > MAX_SIDES:
+        note = f"There are more than {MAX_SIDES} sides"
+    elif pooled is None:
+        note = "The sides have no tasks in common"
+        if len(order) > 2:
+            note = "The first side has no tasks in common with the others"
+    note += ", so their differences are not tested."
     return Conclusion(tuple(parts), tuple(filter(None, (note, pooled))))
 
 
@@ -187,7 +207,7 @@ class _Told:
         if (self.gap(second) or 0) > 0:
             size, sure = self._gap(second)
             parts += [Words(f": {size}{sure} above "), Words(_name(second), name=True)]
-            parts.append(Words(_compared_price(_price(first), _price(second))))
+            parts.append(Words(compared_price(_price(first), _price(second))))
         else:
             parts.append(Words(" on the tasks that all sides tried"))
         notes = (*self._other_tasks(), *self._ways(len(self.order)))
@@ -197,9 +217,16 @@ class _Told:
         """Say why a side with a higher value is not the first."""
         first, second = self.order[:2]
         mine, other = (_value(side, self.metric) for side in (first, second))
-        if mine is not None and other is not None and other > mine:
-            value = quantity(other, unit_of(self.metric))
-            yield f"Another side has {value} over its own tasks, but less on those that both tried."
+        if mine is None or other is None or other <= mine:
+            return
+        tests, where = self.compared["tests"], "both"
+        if (self.gap(second) or 0) <= 0:
+            means = dict(zip(tests["sides"], tests["means"], strict=True)) if tests else {}
+            if not means.get(second["name"], math.inf) < means.get(first["name"], -math.inf):
+                return
+            where = "all sides"
+        value = quantity(other, unit_of(self.metric))
+        yield f"Another side has {value} over all its attempts, but less on what {where} tried."
 
     def tied(self, leading: Sequence[str]) -> Conclusion:
         """Say which sides may be the best, which of them is cheapest, and what it would take."""
@@ -252,13 +279,14 @@ class _Told:
         if len(prices) < len(named) or dear is None or not math.isfinite(dear):
             return
         cheap = min(named, key=lambda s: prices[s["name"]])
-        if cheap is first or math.isclose(prices[cheap["name"]], dear, rel_tol=0.05):
-            yield Words(f"; none of them costs less per pass ({money(dear)})")
+        if math.isclose(prices[cheap["name"]], dear, rel_tol=CLOSE):
+            much = "" if prices[cheap["name"]] == dear else "much "
+            yield Words(f"; none of them costs {much}less per pass ({money(dear)})")
             return
         value = quantity(_value(cheap, self.metric), unit_of(self.metric))
         yield Words("; ")
         yield Words(_name(cheap), name=True)
-        less = _fraction(prices[cheap["name"]] / dear)
+        less = fraction(prices[cheap["name"]] / dear)
         yield Words(f", with {value}, may be as good and costs {less} per pass")
 
     def unranked(self) -> Conclusion:
@@ -345,38 +373,6 @@ def _value(side: Mapping[str, Any], metric: str) -> float | None:
 
 def _price(side: Mapping[str, Any]) -> float | None:
     return _value(side, "cost_of_pass")
-
-
-def _compared_price(first: float | None, second: float | None) -> str:
-    """Compare what a pass costs, as a clause about the second side.
-
-    >>> _compared_price(0.008, 0.001), _compared_price(0.001, 0.0024)
-    (', which costs an eighth per pass', ', and costs 58 % less per pass')
-    """
-    if first is None or second is None or not first or not second:
-        return ""
-    if math.isinf(second):
-        return "" if math.isinf(first) else f", which never passes; a pass costs {money(first)}"
-    if math.isinf(first) or math.isclose(first, second, rel_tol=0.05):
-        return f", at the same price: {money(first)} per pass" if math.isfinite(first) else ""
-    if second < first:
-        return f", which costs {_fraction(second / first)} per pass"
-    return f", and costs {_fraction(first / second)} per pass"
-
-
-def _fraction(share: float) -> str:
-    """Write what part of another amount an amount is.
-
-    >>> _fraction(0.126), _fraction(0.8), _fraction(0.002)
-    ('an eighth', '20 % less', '1/500 as much')
-    """
-    if share > 0.55:
-        return f"{max(1, round(100 * (1 - share)))} % less"
-    whole = round(1 / share)
-    close = abs(1 / share - whole) <= 0.12 * whole / 2
-    if whole in _PARTS and close:
-        return _PARTS[whole]
-    return f"1/{count(whole)} as much" if whole > 10 else f"{round(100 * (1 - share))} % less"
 
 
 def _rounded(tasks: int) -> str:

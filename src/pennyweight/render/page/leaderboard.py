@@ -196,9 +196,10 @@ def _ranks(
 ) -> dict[str, tuple[str, str, bool]]:
     """Return the ranks that the data leave open, in short, in words, and whether 1 is one."""
     found = {r["name"]: (r["low"], r["high"]) for r in compared.get("ranks", ())}
-    if not found and len(groups) == 2 and compared.get("gaps"):
+    valued = [g for g in groups if metric in g.estimates and g[metric].value is not None]
+    if not found and len(valued) == 2 and compared.get("gaps"):
         found = _two_ranks(compared, metric, confidence)
-    return {name: _rank(low, high, len(groups)) for name, (low, high) in found.items()}
+    return {name: _rank(low, high, len(found)) for name, (low, high) in found.items()}
 
 
 def _two_ranks(
