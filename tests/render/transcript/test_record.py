@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from pennyweight.render.transcript.record import (
     agent_work,
     marked_reply,
@@ -113,3 +115,18 @@ def test_long_code_stays_code_where_its_middle_is_left_out():
     assert "return 3999" not in shown.head
     assert '<pre class="code">' in shown.middle
     assert "```" not in shown.head + shown.middle + shown.tail
+
+
+@pytest.mark.parametrize("size", [12_000, 26_000, 39_000])
+@pytest.mark.parametrize(
+    "line", ['{"id": "a1", "ok": "yes"}\n', '<a b="c">"d"</a>\n', "- a\n", "a\n\n", '"a" "b"\n']
+)
+@pytest.mark.parametrize("fence", ["", "```json\n"])
+def test_the_end_is_shown_of_a_text_that_is_much_longer_as_html(line, size, fence):
+    body = (line * size)[:size].rpartition("\n")[0]
+    pieces = [(f"{fence}{body}\n{fence[:3]}\n\nIt is ", ""), ("7", "found"), (".", "")]
+    shown = shown_text(shortened(pieces, 70_000), 70_000)
+    whole = shown.head + shown.middle + shown.tail
+    assert '<mark class="found">7</mark>.' in (shown.tail or shown.head)
+    assert shown.cut == ("The middle of this text is left out here." in whole)
+    assert len(whole.encode()) < 75_000

@@ -139,8 +139,14 @@ def shortened(pieces: Sequence[MarkedText], most: int) -> list[MarkedText]:
     """
     if sum(map(_size, pieces)) <= min(most * 2 // 3, MAX_CHARACTERS):
         return [*pieces]
-    first = _first(pieces, most * 2 // 5)
-    last = _first([(text[::-1], kind) for text, kind in pieces[::-1]], most // 8)
+    return _ends(pieces, most)
+
+
+def _ends(pieces: Sequence[MarkedText], most: int) -> list[MarkedText]:
+    """Leave out the middle of a text."""
+    size = sum(map(_size, pieces))
+    first = _first(pieces, min(most * 2 // 5, size // 2))
+    last = _first([(text[::-1], kind) for text, kind in pieces[::-1]], min(most // 8, size // 4))
     whole = "".join(text for text, _ in pieces)
     fences = _FENCE.findall(whole[: len(whole) - sum(len(text) for text, _ in last)])
     again = f"{fences[-1].strip()}\n" if len(fences) % 2 else "\n"
@@ -166,10 +172,16 @@ def _first(pieces: Sequence[MarkedText], most: int) -> list[MarkedText]:
 
 
 def shown_text(pieces: Sequence[MarkedText], most: int, *, raw: bool = False) -> Folded:
-    """Return a text as Markdown, or as it is; of one that is too long, its two ends."""
-    at = next((n for n, (_, kind) in enumerate(pieces) if kind == GAP), None)
-    if at is None:
-        return plain(pieces, most) if raw else document(pieces, most)
+    """Return a text as Markdown, or as it is; of one that is too long, its two ends.
+
+    As HTML, a text may be several times as long as it is.
+    """
+    if not any(kind == GAP for _, kind in pieces):
+        whole = plain(pieces, most) if raw else document(pieces, most)
+        if not whole.cut:
+            return whole
+        pieces = _ends(pieces, most)
+    at = next(n for n, (_, kind) in enumerate(pieces) if kind == GAP)
     return both_ends(pieces[:at], pieces[at + 1 :], most, raw=raw, again=pieces[at][0])
 
 
