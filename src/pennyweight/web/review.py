@@ -167,17 +167,13 @@ def _question(query: Any, site: Site, run: Any, choice: QueueChoice) -> dict[str
     if at is None:
         return values
     asked = every[at]
-    texts = [
-        (title, record_texts.unmarked_text(text, record_texts.PROMPT_BYTES))
-        for title, text in asked.transcript[: record_texts.MAX_TURNS]
-    ]
     return values | {
         "row": asked.record,
         "key": write_key(asked.record),
         "question": asked.behaviour.question,
         "must_not": asked.role == "must_not",
         "mark": asked.behaviour.mark,
-        "texts": texts,
+        "texts": record_texts.conversation(asked.transcript),
         "answered": done[at],
     }
 

@@ -6,6 +6,7 @@ import pytest
 
 from pennyweight.render.transcript.record import (
     agent_work,
+    conversation,
     marked_reply,
     prompt_turns,
     shortened,
@@ -89,6 +90,16 @@ def test_work_of_any_shape_is_read():
     for odd in (None, "[]", "no json", '"x"', "7", '{"turns": 7, "diff": 7, "checks": [7, {}]}',
                 '{"files": [1], "left_out": {"a": 1}, "checks": {"holds": "yes"}}'):  # fmt: skip
         agent_work({"work": odd, "response": None})
+
+
+def test_a_long_conversation_fits_on_a_page_with_the_end_of_every_turn():
+    shown = conversation([("user", "word " * 5_000 + f"end {n}") for n in range(70)])
+    assert len(shown) == 60
+    sizes = [len((f.head + f.middle + f.tail).encode()) for _, f in shown]
+    assert sum(sizes) < 250_000
+    assert all(f"end {n}" in f.head + f.tail for n, (_, f) in enumerate(shown))
+    ((who, only),) = conversation([("user", "word " * 3_000)])
+    assert (who, only.cut) == ("user", False)
 
 
 def test_the_end_of_a_text_that_is_too_long_is_shown():

@@ -31,6 +31,8 @@ _NEAR = 2_000
 _FENCE = re.compile(r"(?m)^ {0,3}(?:```|~~~)[^`\n]*$")
 REPLY_BYTES, PROMPT_BYTES, THOUGHT_BYTES, WORK_BYTES = 70_000, 30_000, 30_000, 12_000
 """The size of each text on the page; no page is larger than 300 kB."""
+TALK_BYTES = 200_000
+"""The size of all turns of a conversation that are shown one below the other."""
 DIFF_BYTES = 40_000
 MAX_TURNS = 60
 """Messages of the prompt that are shown."""
@@ -203,6 +205,13 @@ def prompt_turns(messages: str | None, question: str | None, *, raw: bool) -> li
     return [
         PromptTurn(role, unmarked_text(text, 2 * each, raw=raw)) for role, text in turns[:MAX_TURNS]
     ]
+
+
+def conversation(turns: Sequence[tuple[str, str]]) -> list[tuple[str, Folded]]:
+    """Return the texts of a conversation beside who said them; of many, less of each."""
+    shown = turns[:MAX_TURNS]
+    each = min(PROMPT_BYTES, TALK_BYTES // max(1, len(shown)))
+    return [(who, unmarked_text(text, each)) for who, text in shown]
 
 
 def agent_work(row: Mapping[str, Any]) -> AgentWork | None:
