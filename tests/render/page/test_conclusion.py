@@ -165,7 +165,10 @@ def test_a_side_of_errors_only_leaves_the_others_their_ranks():
     assert ranks == [("giga", "1"), ("mini", "2"), ("tiny", "3"), ("down", ""), ("lost", "")]
     two = digest(resolve([*rows({"giga": 0.98, "mini": 0.3}, ("T0",)), *failed("down")]))
     assert str(conclusion(two)).startswith("giga is best: ")
-    assert [row.rank for row in leaderboard(two).rows] == ["1", "2", ""]
+    board = leaderboard(two, address=lambda changed: f"?{changed}")
+    assert [row.rank for row in board.rows] == ["1", "2", ""]
+    chosen = [bool(row.choose) for row in board.rows]
+    assert chosen == [False, True, False], "nothing can be compared with errors"
 
 
 def test_sides_that_are_not_compared_are_told_why():

@@ -25,7 +25,6 @@ from pennyweight.render.page.board import (
 )
 from pennyweight.render.page.board_sides import NAME, board_sides
 from pennyweight.render.page.metric_titles import metric_title
-from pennyweight.scoring.scores import Group
 from pennyweight.text.format import plural, probability
 
 FOLD = 15
@@ -91,7 +90,8 @@ def leaderboard(
     if curve and not choice.sort:
         order = list(range(len(sides.groups)))
     baseline, against = _against(compared, choice, pairs)
-    ranks = _ranks(compared, sides.groups, metric, digest["confidence"])
+    valued = [metric in g.estimates and g[metric].value is not None for g in sides.groups]
+    ranks = _ranks(compared, sum(valued), metric, digest["confidence"])
     given = verdicts or {}
     columns = [sides.column(n, drawn=n == drawn) for n in shown]
     made = []
@@ -118,7 +118,7 @@ def leaderboard(
                 ),
                 baseline=name == baseline,
                 href=link({k: v for k, v in side["group"].items() if v is not None}),
-                choose=_choose(address, name, baseline, compared),
+                choose=_choose(address, name, baseline, compared) if valued[index] else "",
                 verdicts=tuple(given.get(name, ())),
                 hidden=rest and not choice.find,
             )
@@ -192,12 +192,14 @@ def _choose(address: Address | None, name: str, baseline: str, compared: Mapping
 
 
 def _ranks(
-    compared: Mapping[str, Any], groups: Sequence[Group], metric: str, confidence: float
+    compared: Mapping[str, Any], valued: int, metric: str, confidence: float
 ) -> dict[str, tuple[str, str, bool]]:
-    """Return the ranks that the data leave open, in short, in words, and whether 1 is one."""
+    """Return the ranks that the data leave open, in short, in words, and whether 1 is one.
+
+    `valued` is the number of sides that have a value.
+    """
     found = {r["name"]: (r["low"], r["high"]) for r in compared.get("ranks", ())}
-    valued = [g for g in groups if metric in g.estimates and g[metric].value is not None]
-    if not found and len(valued) == 2 and compared.get("gaps"):
+    if not found and valued == 2 and compared.get("gaps"):
         found = _two_ranks(compared, metric, confidence)
     return {name: _rank(low, high, len(found)) for name, (low, high) in found.items()}
 
