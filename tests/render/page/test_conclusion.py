@@ -185,6 +185,19 @@ def test_sides_that_are_not_compared_are_told_why():
     )
 
 
+def test_records_without_a_side_are_not_compared():
+    given = rows({"": 1.0, "x": 0.9, "y": 0.2}, ("T0",))
+    for row in given:
+        row["style"] = row.pop("subject") or None
+    found = digest(resolve(given), by=["style"])
+    assert [(row.name, row.rank) for row in leaderboard(found).rows] == [
+        ("—", ""), ("x", "1"), ("y", "2")
+    ]  # fmt: skip
+    said = conclusion(found)
+    assert str(said).startswith("x is best: ")
+    assert said.notes == ("Records without a style are not compared.",)
+
+
 def test_a_board_of_categories_says_that_sides_are_together():
     two = concluded(rows({"one": 0.9, "other": 0.2}, ("T0",)), "category")
     assert two.notes[-1] == "Each value is that of all 2 sides together."

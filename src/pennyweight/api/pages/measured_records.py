@@ -47,16 +47,18 @@ class MeasuredRecords:
     ) -> ComparisonDigest | None:
         """Compare groups with the best of them on the same tasks; None where that is impossible.
 
-        A group without a value, such as one of errors only, is left out: all others are ranked.
+        A group without a value of the metric, such as one of errors only, is left out, and so is
+        one of records that lack a column: all others are ranked.
         """
         if metric is None:
             return None
-        valued = [g for g in groups if metric in g.estimates and g[metric].value is not None]
+        sides = [g for g in groups if None not in g.group.values()]
+        valued = [g for g in sides if metric in g.estimates and g[metric].value is not None]
         if len(valued) < 2:
             return None
         titles = {_side_of(group): group_name(group) for group in groups}
         best, *others = map(_side_of, best_first(valued, metric))
-        only = [(best, other) for other in others] if len(valued) < len(groups) else []
+        only = [(best, other) for other in others] if len(valued) < len(sides) else []
         needed = [*NEEDED, *HEADLINES]
         work = replace(self.work, metrics=chosen(list(dict.fromkeys(needed))))
         about = work, self.records, Sides(tuple(by))

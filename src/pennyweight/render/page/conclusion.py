@@ -66,17 +66,31 @@ def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
     if board_sides(board["sides"]).is_probed:
         return _probed(digest, board["sides"], metric)
     sides = {side["name"]: side for side in board["sides"]}
-    order = [side for row in view.rows if _value(side := sides[row.name], metric) is not None]
+    named = [side for row in view.rows if None not in (side := sides[row.name])["group"].values()]
+    order = [side for side in named if _value(side, metric) is not None]
+    if not order:
+        return None
     if board["comparison"] is None:
         found = _apart(order, metric, board["by"], _pooled(digest, board["by"]))
     else:
         found = _compared(view, order, metric, board["comparison"], digest["confidence"])
-    without = len(sides) - len(order)
-    if not without:
-        return found
-    have, are = ("has", "is") if without == 1 else ("have", "are")
-    note = f"{plural(without, 'side')} {have} no {_noun(metric)} and {are} not compared."
-    return replace(found, notes=(*found.notes, note))
+    return replace(found, notes=(*found.notes, *_left_out(sides, named, order, metric)))
+
+
+def _left_out(
+    sides: Mapping[str, Mapping[str, Any]],
+    named: Sequence[Mapping[str, Any]],
+    order: Sequence[Mapping[str, Any]],
+    metric: str,
+) -> Iterator[str]:
+    """Say what is not compared: sides without a value, and records that are of no side."""
+    if without := len(named) - len(order):
+        have, are = ("has", "is") if without == 1 else ("have", "are")
+        yield f"{plural(without, 'side')} {have} no {_noun(metric)} and {are} not compared."
+    apart = (side["group"] for side in sides.values() if None in side["group"].values())
+    lacking = dict.fromkeys(n for group in apart for n, value in group.items() if value is None)
+    if lacking:
+        yield f"Records without a {' or '.join(lacking)} are not compared."
 
 
 def _compared(

@@ -90,7 +90,11 @@ def leaderboard(
     if curve and not choice.sort:
         order = list(range(len(sides.groups)))
     baseline, against = _against(compared, choice, pairs)
-    valued = [metric in g.estimates and g[metric].value is not None for g in sides.groups]
+    valued = [
+        metric in group.estimates and group[metric].value is not None
+        and None not in side["group"].values()
+        for side, group in zip(sides.sides, sides.groups, strict=True)
+    ]  # fmt: skip
     ranks = _ranks(compared, sum(valued), metric, digest["confidence"])
     given = verdicts or {}
     columns = [sides.column(n, drawn=n == drawn) for n in shown]
