@@ -315,7 +315,7 @@ def _common(
     """
     sums, unit = [f"{name}/{part}" for name in names for part in "sn"], [CLUSTER, *shared]
     counted = table.filter(pl.col(f"{names[0]}/n") > 0)
-    tried = counted.group_by(GROUP, *unit).agg(pl.col(sums).sum())
+    tried = counted.group_by(GROUP, *unit, maintain_order=True).agg(pl.col(sums).sum())
     means = [(pl.col(f"{name}/s") / pl.col(f"{name}/n")).mean().alias(name) for name in names]
     both = tried.filter(pl.len().over(unit) == sides).group_by(CLUSTER, GROUP)
     common = both.agg(*means, pl.col(f"{names[0]}/n").sum()).sort(CLUSTER, GROUP)
