@@ -164,6 +164,24 @@ def test_records_on_disk_are_decided_as_in_memory(monkeypatch, tmp_path, asked):
         pennyweight.gate(rows, LARGE, baseline=before, where={"tier": "T9"})
 
 
+def test_other_records_and_the_disk_change_no_interval(monkeypatch):
+    rows = [
+        {"prob_correct": i * 7 % 100 / 100, "correct": i * 3 % 11 < 5}
+        | ({"task_id": f"t{i}", "attempt": 1} if i % 5 == 0 else {"task_id": None})
+        for i in range(1300)
+    ]
+    rows += [{**row, "attempt": 2} for row in rows if row["task_id"]]
+    both = [{**row, "tier": tier} for row in rows for tier in ("T0", "T1")]
+    policy = {"gates": [{"metric": "ece_smooth", "threshold": "<= 0.9"}]}
+    (expected,) = pennyweight.gate(rows, policy).to_dict()["gates"]
+    assert expected["interval"]
+    for _ in range(2):
+        (found,) = pennyweight.gate(both, policy, where={"tier": "T1"}).to_dict()["gates"]
+        assert found == digits(expected)
+        monkeypatch.setattr(spill, "IN_MEMORY", 0)
+        monkeypatch.setattr(spill, "PART", 700)
+
+
 def test_of_very_many_scenarios_the_others_are_counted(monkeypatch):
     for module in (threshold_gate, baseline_gate):
         monkeypatch.setattr(module, "LISTED", 3)

@@ -272,13 +272,14 @@ def read_records(
         if column not in present and not (read[column].count() or spill.filled[column]):
             known = {*present, *BY_NAME} - {column}
             raise UsageError(unknown("Column", column, known, "No record has it."))
-    frame = _with_open_must_nots(numbered(read))
+    frame = _with_open_must_nots(read)
     every = GateRecords(frame, work.options, name=name, left_out=measured.left_out)
     where = narrowed(frame, where, same_side or {})
     records = every.where(list(where.items()))
     if not records.frame.height:
         values = ", ".join(f"{n}={v}" for n, v in where.items())
         raise InputError([f"{f'{name} has' if name else 'There are'} no records with {values}."])
+    records = replace(records, frame=numbered(records.frame))
     alike = [column for column in SIDES if column not in across or column in where]
     compared = {METRICS[m].across: m for m in metrics or () if m in METRICS}
     one_side(records.frame, alike, compared)

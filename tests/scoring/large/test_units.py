@@ -144,6 +144,20 @@ def test_values_that_read_several_records_are_those_of_the_side() -> None:
         assert [pair["mean_a"], pair["mean_b"]] == means == [100, 0]
 
 
+def test_records_that_are_left_out_change_no_interval() -> None:
+    rows = [
+        {"task_id": f"t{i % 400}", "tier": "ab"[i % 2], "attempt": i // 400 + 1}
+        | ({"task_id": None, "attempt": None} if i % 5 else {})
+        | {"prob_correct": i * 7 % 100 / 100, "correct": i * 3 % 11 < 5}
+        for i in range(2600)
+    ]
+    rows = [*rows[:20], *rows[:20:5], {**rows[1], "tier": None}, *rows[20:]]
+    asked: Any = {"by": "tier", "metrics": ["ece_smooth", "accuracy"], "skip_bad": True}
+    expected = pennyweight.compare(rows, **asked).to_dict()
+    assert expected["sides"][0]["intervals"]["ece_smooth"]
+    assert on_disk(rows, **asked) == digits(expected)
+
+
 def test_records_without_a_side_and_durations_choose_no_metrics() -> None:
     rows = [
         {"task_id": f"t{i}", "tier": t, "correct": i % 3 > j, "latency_ms": float(i)}

@@ -133,7 +133,12 @@ class Spill:
     @property
     def height(self) -> int:
         """How many records there are."""
-        return sum(int(one.sum()) for one in self.kept) if self.kept else sum(self.sizes)
+        return sum(self._heights)
+
+    @property
+    def _heights(self) -> list[int]:
+        """How many records each part has, without those that are left out."""
+        return [int(one.sum()) for one in self.kept] or self.sizes
 
     def read(self, columns: Sequence[str], number: int, *, named: bool = False) -> pl.DataFrame:
         """Return columns of one part, and `CLUSTER`; tasks by their hash, unless they are named."""
@@ -144,16 +149,16 @@ class Spill:
         hashed = "task_id" in plain and not named  # only compared: it takes a fraction of the room
         stored = {TASK if n == CLUSTER or (hashed and n == "task_id") else n for n in plain}
         frame = pl.read_parquet(self.parts[number], columns=sorted({*stored, *roots}))
+        frame = frame.filter(self.kept[number]) if self.kept else frame
         made = [expr.alias(name) for name, expr in viewed.items()]
         if hashed:
             made.append(pl.col(TASK).alias("task_id"))
         if CLUSTER in columns:
-            first = sum(self.sizes[:number])
+            first = sum(self._heights[:number])
             alone = pl.int_range(first, first + pl.len(), dtype=pl.UInt64).hash()
             own = pl.when(pl.col(TASK).is_null()).then(alone).otherwise(pl.col(TASK))
             made.append(own.alias(CLUSTER))
         frame = frame.with_columns(made).select(stays)
-        frame = frame.filter(self.kept[number]) if self.kept else frame
         more = [self.added[name][number] for name in columns if name in self.added]
         return frame.with_columns(more).select(columns) if more else frame
 
@@ -171,7 +176,7 @@ class Spill:
     def add(self, column: pl.Series) -> None:
         """Add a column with a value for each record."""
         first, parts = 0, self.added.setdefault(column.name, [])
-        for size in [int(one.sum()) for one in self.kept] or self.sizes:
+        for size in self._heights:
             parts.append(column.slice(first, size))
             first += size
 
