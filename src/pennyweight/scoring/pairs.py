@@ -112,6 +112,8 @@ class Compared:
     better: str | None = "higher"
     alone: bool = True
     """Whether the value of a record depends on that record alone, and not on others of its side."""
+    named: bool = False
+    """Whether it may read the names of tasks, and not only which records have the same task."""
 
     @classmethod
     def of(cls, name: str, schema: pl.Schema, options: Mapping[str, Any]) -> Compared | None:
@@ -130,7 +132,7 @@ class Compared:
         amount = kind == "number" and metric.range == (0, None)
         users = metric.is_users and not values.meta.is_column()  # it may read all records
         alone = "task_id" not in metric.inputs and not users
-        return cls(name, values, kind, amount, metric.better, alone)
+        return cls(name, values, kind, amount, metric.better, alone, metric.is_users)
 
     @property
     def columns(self) -> list[str]:

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 import pennyweight
 from generate import many, records
-from pennyweight.define import METRICS, metric
+from own_metrics import own_catalogue
+from pennyweight.define import metric
 from pennyweight.errors import InputError, UsageError
 from pennyweight.scoring import ranking
 from pennyweight.scoring.comparison import Comparison
 from pennyweight.scoring.large import spill, units
-from scoring.large.test_scores import digits
+from scoring.large.test_scores import digits, spilled
 
 OPTIONS: list[dict[str, Any]] = [
     {},
@@ -29,16 +30,21 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-def relative_latency(latency_ms: pl.Expr) -> pl.Expr:
-    """How long attempts take, as a share of the longest of all."""
-    return (latency_ms / latency_ms.max()).mean()
+@pytest.fixture(scope="module", autouse=True)
+def _metrics_of_users() -> Iterator[None]:
+    with own_catalogue():
 
+        @metric(formula="mean(latency / max(latency))", unit="", range=(0, 1), spec="Tests")
+        def relative_latency(latency_ms: pl.Expr) -> pl.Expr:
+            """How long attempts take, as a share of the longest of all."""
+            return (latency_ms / latency_ms.max()).mean()
 
-@pytest.fixture(autouse=True, scope="module")
-def _metric_of_ones_own() -> Iterator[None]:
-    metric(formula="mean(latency / max(latency))", range=(0, 1), spec="Tests")(relative_latency)
-    yield
-    del METRICS["relative_latency"]
+        @metric(formula="share that passed of tasks t1…", unit="", range=(0, 1), spec="Tests")
+        def first_tasks(task_id: pl.Expr, passed: pl.Expr) -> pl.Expr:
+            """How often tasks of one kind are passed, which their names tell."""
+            return pl.when(task_id.str.starts_with("t1")).then(passed).mean()
+
+        yield
 
 
 def on_disk(
@@ -142,6 +148,16 @@ def test_values_that_read_several_records_are_those_of_the_side() -> None:
         pair = found["pairs"][0]
         means = [side["metrics"]["overthinking_tokens"] for side in found["sides"]]
         assert [pair["mean_a"], pair["mean_b"]] == means == [100, 0]
+
+
+def test_metrics_of_users_read_the_names_of_tasks() -> None:
+    rows = sided(90, seed=4)
+    expected = pennyweight.compare(rows, by="subject", metrics="first_tasks").to_dict()
+    assert 0 < expected["sides"][0]["metrics"]["first_tasks"] < 1
+    assert expected["pairs"][0]["difference"]
+    assert on_disk(rows, by="subject", metrics="first_tasks") == digits(expected)
+    scored = pennyweight.score(rows, metrics="first_tasks").to_dict()
+    assert spilled(rows, 40, metrics="first_tasks") == digits(scored)
 
 
 def test_records_that_are_left_out_change_no_interval() -> None:

@@ -136,10 +136,10 @@ class LargeScores:
         tasks = self._all_tasks if over_all else self._tasks
         return Grouped(rows, *sizes).known(tasks, clustered=sum(tasks) < rows.height)
 
-    def _scored(self, columns: Sequence[str]) -> Grouped:
+    def _scored(self, columns: Sequence[str], *, named: bool = False) -> Grouped:
         """Return columns of the records that count, in groups."""
         masks = () if self._base.height == sum(map(len, self._masks)) else self._masks
-        rows = self._base.hstack(self.spill.frame(columns, masks))
+        rows = self._base.hstack(self.spill.frame(columns, masks, named=named))
         return self._grouped(rows)
 
     def _estimates(self) -> Iterator[tuple[str, list[Estimate]]]:
@@ -150,6 +150,7 @@ class LargeScores:
         for metric in sorted(wanted, key=lambda m: (m.over != "all", sorted(m.inputs))):
             by_value = ValueMetric.of(metric, options)
             columns, over_all = self._columns(metric), metric.over == "all"
+            asked = columns, over_all, metric.is_users
             if any(not self.spill.filled[name] for name in metric.needs):
                 sizes = self._records if over_all else self._counted
                 yield metric.name, [Estimate(None, skipped=n) for n in sizes]
@@ -157,9 +158,10 @@ class LargeScores:
                 grouped = held = None
                 yield metric.name, self._of_values(by_value, columns, over_all=over_all)
             else:
-                if grouped is None or held != (columns, over_all):
+                if grouped is None or held != asked:
                     grouped = None  # so that the columns before are freed
-                    grouped, held = self._read(columns, over_all=over_all), (columns, over_all)
+                    named = metric.is_users  # it may read the names of tasks
+                    grouped, held = self._read(columns, over_all=over_all, named=named), asked
                 yield metric.name, self._estimate(grouped, metric)
 
     def _estimate(self, grouped: Grouped, metric: Metric) -> list[Estimate]:
@@ -206,10 +208,10 @@ class LargeScores:
         numbers = (self._everything if over_all else self._base)[GROUP]
         return _counts(numbers.filter(gone), len(self.groups))
 
-    def _read(self, columns: Sequence[str], *, over_all: bool) -> Grouped:
+    def _read(self, columns: Sequence[str], *, over_all: bool, named: bool = False) -> Grouped:
         if not over_all:
-            return self._scored(columns)
-        rows = self._everything.hstack(self.spill.frame(columns))
+            return self._scored(columns, named=named)
+        rows = self._everything.hstack(self.spill.frame(columns, named=named))
         return self._grouped(rows, over_all=True)
 
     def _columns(self, metric: Metric) -> list[str]:

@@ -180,18 +180,24 @@ class Spill:
             parts.append(column.slice(first, size))
             first += size
 
-    def column(self, name: str, only: Sequence[pl.Series] = ()) -> pl.Series:
+    def column(
+        self, name: str, only: Sequence[pl.Series] = (), *, named: bool = False
+    ) -> pl.Series:
         """Return a column of all records, or of those that a mask for each part selects."""
         found = []
         for number in range(len(self.parts)):
-            series = self.read([name], number)[name]
+            series = self.read([name], number, named=named)[name]
             found.append(series.filter(only[number]) if only else series)
         whole = pl.concat(found)
         return whole.rechunk()  # one chunk, so that sums are made in the order of records
 
-    def frame(self, columns: Sequence[str], only: Sequence[pl.Series] = ()) -> pl.DataFrame:
+    def frame(
+        self, columns: Sequence[str], only: Sequence[pl.Series] = (), *, named: bool = False
+    ) -> pl.DataFrame:
         """Return columns of all records; one after the other, so that few are held twice."""
-        return pl.DataFrame([self.column(name, only) for name in dict.fromkeys(columns)])
+        return pl.DataFrame(
+            [self.column(name, only, named=named) for name in dict.fromkeys(columns)]
+        )
 
     def gathered(self, columns: Iterable[str]) -> pl.DataFrame:
         """Return columns of all records in memory; a column of one value takes no memory."""

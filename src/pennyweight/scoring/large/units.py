@@ -47,7 +47,7 @@ class LargeUnits:
         compared = [*compared]
         for i, one in enumerate(compared):
             if not one.alone:
-                compared[i], values = one.computed(spill.frame(one.columns))
+                compared[i], values = one.computed(spill.frame(one.columns, named=one.named))
                 spill.add(values)
         return cls(spill, compared, others)
 
