@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -192,6 +194,40 @@ def test_nor_is_it_if_the_worker_is_given_up_meanwhile(store, monkeypatch):
     monkeypatch.setattr(module, "insert_fenced", insert)
     store.write([record("a")], [call("a")])
     assert (len(rows(store)), store.spent(RUN)["calls"]) == (1, 1)
+
+
+def test_nor_is_it_if_the_commit_is_still_under_way(postgresql, monkeypatch):
+    monkeypatch.setattr(module.time, "sleep", lambda _: None)
+    plain, begun = module.insert_fenced, []
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+
+    def insert(store, connection, *given, **more):
+        if not begun:
+            other = store.engine.connect()
+            under_way = other.begin()
+            plain(store, other, *given, **more)
+            begun.append(under_way)
+            raise StoreError("The connection is gone.", transient=True)
+        plain(store, connection, *given, **more)
+
+    def commit_late(store):
+        with store.engine.connect() as connection:
+            while not (begun and connection.exec_driver_sql(waiting).scalar()):
+                connection.rollback()
+        begun[0].commit()
+        begun[0].connection.close()
+
+    monkeypatch.setattr(module, "insert_fenced", insert)
+    with closing(Store(postgresql.database())) as store:
+        store.add_run(run())
+        late = threading.Thread(target=commit_late, args=[store], daemon=True)
+        late.start()
+        store.write([record("a")], [call("a")])
+        late.join()
+        assert (len(rows(store)), store.spent(RUN)["calls"]) == (1, 1)
 
 
 WRITER = """

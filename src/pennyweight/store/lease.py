@@ -8,7 +8,7 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -220,9 +220,21 @@ def insert_fenced(
         parts.append(part)
     elif calls and store.fences and not is_kept(connection, calls[0][0]):
         return  # somebody deleted the run under its workers
-    if not (again and calls and has_row(connection, *paid[:2], calls[0])):
-        parts.append(paid)  # else only the confirmation got lost
     alive = sign_of_life(store, fence.worker) if fence and not is_lost else None
+    if again:  # the same rows wait for a transaction that is still being committed
+        _insert(connection, fence, alive, parts)
+        if calls and has_row(connection, *paid[:2], calls[0]):
+            return  # only the confirmation got lost
+        parts, alive = [], None
+    _insert(connection, fence, alive, [*parts, paid])
+
+
+def _insert(
+    connection: Connection,
+    fence: Fence | None,
+    alive: tuple[str, tuple[Any, ...]] | None,
+    parts: Sequence[Rows],
+) -> None:
     if not insert_if(connection, alive, parts):
         assert fence
         fence.lose()
