@@ -1,5 +1,7 @@
 """Deciding from Python: baselines of the same side, and early-stopped runs by their plan."""
 
+import json
+
 import pytest
 
 import pennyweight
@@ -162,6 +164,31 @@ def test_records_on_disk_are_decided_as_in_memory(monkeypatch, tmp_path, asked):
     assert found.to_dict() == digits(expected.to_dict())
     with pytest.raises(InputError, match="no records with tier=T9"):
         pennyweight.gate(rows, LARGE, baseline=before, where={"tier": "T9"})
+
+
+def test_what_is_undecided_is_told_by_the_checks_on_disk_too(monkeypatch):
+    roles = [
+        {"checks": json.dumps([{"name": "asks", "role": role, "holds": None}])}
+        for role in ("must_not", "expected")
+    ]
+    told = [{}, *roles, {"expected_behaviors": ["asks"]}]
+    policy = {"gates": [{"metric": "pass_rate", "threshold": ">= 50%"}]}
+    rows = [
+        {
+            "task_id": f"t{i}",
+            "passed": True,
+            "undecided": ["asks"],
+            "tier": f"T{i % 4}",
+            **told[i % 4],
+        }
+        for i in range(40)
+    ]
+    for _ in range(2):
+        found = [pennyweight.gate(rows, policy, where={"tier": f"T{i}"}) for i in range(4)]
+        open_ = [any(gate.name == "must_not" for gate in one.gates) for one in found]
+        assert open_ == [True, True, False, False]
+        monkeypatch.setattr(spill, "IN_MEMORY", 0)
+        monkeypatch.setattr(spill, "PART", 10)
 
 
 def test_other_records_and_the_disk_change_no_interval(monkeypatch):

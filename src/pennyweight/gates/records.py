@@ -262,6 +262,9 @@ def read_records(
         if measured.spilled:
             if where and not same_side and all(source.planned is None for source in sources):
                 spill.keep(pl.all_horizontal(_selected(where)))
+            # Of the other records, long texts would be in memory that nobody reads.
+            is_open = pl.col("undecided").list.len() > 0
+            spill.views |= {name: pl.when(is_open).then(pl.col(name)) for name in _ROLES}
             read = spill.gathered(n for n in measured.frame.columns if not n.startswith("\0"))
         else:
             read = measured.frame
