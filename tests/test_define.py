@@ -4,17 +4,15 @@ import polars as pl
 import pytest
 
 import pennyweight
-from pennyweight.define import MEASURES, METRICS, evaluate, measure, metric
+from own_metrics import own_catalogue
+from pennyweight.define import evaluate, measure, metric
 from pennyweight.errors import DeclarationError
 
 
 @pytest.fixture(autouse=True)
 def _own_catalogue():
-    measures, metrics = dict(MEASURES), dict(METRICS)
-    yield
-    for where, before in ((MEASURES, measures), (METRICS, metrics)):
-        where.clear()
-        where.update(before)
+    with own_catalogue():
+        yield
 
 
 def test_a_metric_of_ten_lines_works_everywhere():
