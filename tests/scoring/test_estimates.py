@@ -11,6 +11,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 import pennyweight
 from generate import many
+from own_metrics import own_catalogue
+from pennyweight.define import metric
 from stats.test_skewness import plain_interval
 
 
@@ -295,3 +297,22 @@ def test_the_interval_of_a_total_cost_is_that_of_the_mean_times_the_attempts(att
     mean, total = found["cost_usd_mean"], found["cost_usd_total"]
     times = [len(costs) * x for x in (mean.value, mean.low, mean.high)]
     assert (total.value, total.low, total.high) == pytest.approx(times)
+
+
+def test_a_metric_of_users_without_a_needed_value_is_null_in_a_group_as_alone():
+    records = [
+        {"task_id": f"{name}{i}", "tier": tier, "passed": passed}
+        for tier, passed in (("T0", True), ("T1", None))
+        for i, name in enumerate("ehh")
+    ]
+    with own_catalogue():
+
+        @metric(formula="share of easy tasks that passed", unit="", range=(0, 1), spec="Tests")
+        def easy_passes(task_id, passed):
+            """How many attempts are passes at an easy task."""
+            return (task_id.str.starts_with("e") & passed).mean()
+
+        alone = pennyweight.score(records[3:], metrics="easy_passes").to_dict()["groups"][0]
+        by_tier = pennyweight.score(records, by="tier", metrics="easy_passes").to_dict()["groups"]
+    assert [group["metrics"]["easy_passes"] for group in by_tier] == [pytest.approx(1 / 3), None]
+    assert by_tier[1]["skipped"] == alone["skipped"] == {"easy_passes": 3}

@@ -144,7 +144,9 @@ def _estimate_known(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, li
     shapes = {m.name: Shape() if m.interval else shape_of(bodies[m.name]) for m in metrics}
     counts = [s.values.count().alias(f"{n}/n") for n, s in shapes.items() if s.values is not None]
     missing = [_missing(m).alias(f"{m.name}/missing") for m in metrics]
-    table = grouped.aggregate([pl.len().alias("len"), *bodies.values(), *missing, *counts])
+    lacking = [_lacking(m).alias(f"{m.name}/lacks") for m in metrics if m.is_users and m.needs]
+    wanted = [pl.len().alias("len"), *bodies.values(), *missing, *counts, *lacking]
+    table = grouped.aggregate(wanted)
     values = {m.name: [_clean(v) for v in table[m.name].to_list()] for m in metrics}
     ranges = {m.name: m.range or (None, None) for m in metrics}
     nothing: list[Ends] = [None] * grouped.groups
@@ -173,6 +175,9 @@ def _estimate_known(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, li
                 values[name], ends[name], used, less, skipped, few, strict=True
             )
         ]
+        if f"{name}/lacks" in table.columns:
+            both = zip(result[name], table[f"{name}/lacks"], strict=True)
+            result[name] = [Estimate(None, skipped=e.skipped) if no else e for e, no in both]
     return result
 
 
@@ -231,6 +236,14 @@ def _missing(metric: Metric) -> pl.Expr:
         there = pl.sum_horizontal(pl.col(n).count() for n in metric.inputs)
         return pl.when(there > 0).then(0).otherwise(pl.len())
     return pl.any_horizontal(pl.col(n).is_null() for n in metric.needs).sum()
+
+
+def _lacking(metric: Metric) -> pl.Expr:
+    """Whether there is no value at all of a column that a metric needs: it is null then.
+
+    Metrics of users may make something of nothing: `False & null` is false.
+    """
+    return pl.any_horizontal(pl.col(n).count() == 0 for n in metric.needs)
 
 
 def _bounded(metric: Metric, value: Value, ends: Ends) -> tuple[Value, Value]:
