@@ -91,3 +91,23 @@ def test_tiers_of_some_sides_alone_do_not_rank_the_sides(large, monkeypatch):
     ]  # fmt: skip
     assert found.ranking.tests.means == pytest.approx([0.6, 0.8, 0.6])
     assert found.pair("B", "pass_rate", "A").difference == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_single_pass_of_each_task_is_not_better_than_several_tries_of_which_most_passed(
+    large, monkeypatch
+):
+    if large:
+        monkeypatch.setattr(spill, "IN_MEMORY", 0)
+    made = [
+        {"task_id": f"t{task}", "subject": name, "attempt": attempt,
+         "passed": not (tries > 1 and attempt == 1 and task % 3)}
+        for name, tries in (("A", 1), ("B", 5), ("C", 5))
+        for task in range(12)
+        for attempt in range(1, tries + 1)
+    ]  # fmt: skip
+    found = pennyweight.compare(made, by="subject")
+    assert found.pair("B", "pass_rate", "A").p > 0.05
+    assert [(s.name, s.rank, s.low, s.high) for s in found.ranking.sides] == [
+        ("A", 1, 1, 3), ("B", 2, 1, 3), ("C", 2, 1, 3)
+    ]  # fmt: skip

@@ -5,15 +5,24 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import special
 
+from pennyweight.stats import paired
 from pennyweight.stats.ranks import (
     discriminations,
     frontier_shares,
     in_blocks,
+    largest_t,
     rank_ranges,
     rasch_difficulties,
-    shown_better,
 )
+from pennyweight.stats.sign_flips import sign_flip
+
+
+def told_apart(values, seed, tries=(1,)):
+    """Whether any side is shown to be better than another; scores have no tries."""
+    tries = None if tries is None else np.broadcast_to(np.array(tries, float), values.shape)
+    return max(rank_ranges(values, 0.95, seed, tries).low) > 1
 
 
 def passes(rng, ease, sides):
@@ -22,9 +31,7 @@ def passes(rng, ease, sides):
 
 def test_equal_sides_are_rarely_told_apart():
     rng = np.random.default_rng(1)
-    wrong = [
-        shown_better(passes(rng, rng.beta(2, 1, 20), 4), 0.95, seed).any() for seed in range(150)
-    ]
+    wrong = [told_apart(passes(rng, rng.beta(2, 1, 20), 4), seed) for seed in range(150)]
     assert np.mean(wrong) <= 0.08
 
 
@@ -33,7 +40,12 @@ def test_ranges_contain_the_true_rank_and_narrow_with_more_tasks():
     widths = {}
     for tasks in (20, 400):
         found = [
-            rank_ranges((rng.random((tasks, 3)) < (0.8, 0.6, 0.4)).astype(float), 0.95, seed)
+            rank_ranges(
+                (rng.random((tasks, 3)) < (0.8, 0.6, 0.4)).astype(float),
+                0.95,
+                seed,
+                np.ones((tasks, 3)),
+            )
             for seed in range(40)
         ]
         held = [all(a <= i + 1 <= b for i, (a, b) in enumerate(zip(f.low, f.high, strict=True)))
@@ -57,13 +69,75 @@ def test_two_sides_are_told_apart_as_all_sign_flips_say():
         drawn = [t(apart * signs) for signs in product((-1, 1), repeat=9)]
         p = np.mean([d >= t(apart) - 1e-9 for d in drawn])
         if abs(p - 0.05) > 0.02:
-            told.append(shown_better(values, 0.95, seed).any() == (p < 0.05))
+            told.append(told_apart(values, seed) == (p < 0.05))
     assert len(told) > 10
     assert all(told)
 
 
+def passed(rng, tasks, ease, tries):
+    """Shares of passes, where every side passes equally often."""
+    return rng.binomial(tries, np.broadcast_to(ease, (tasks, len(tries)))) / tries
+
+
+@pytest.mark.parametrize(
+    ("draw", "tries"),
+    [
+        (lambda rng: passed(rng, 10, 0.9, (1, 5, 1)), (1, 5, 1)),
+        (lambda rng: passed(rng, 20, 0.9, (1, 5) * 4), (1, 5) * 4),
+        (lambda rng: passed(rng, 50, 0.9, (1, 5) * 4), (1, 5) * 4),
+        (lambda rng: passed(rng, 10, 0.95, (5, 5, 5)), (5, 5, 5)),
+        (lambda rng: rng.beta(0.4, 1.6, (10, 5)), None),
+        (lambda rng: np.c_[rng.beta(0.4, 1.6, (30, 2)), rng.beta(8, 32, (30, 2))], None),
+    ],
+    ids=["uneven", "uneven-8", "uneven-50", "edge", "skewed", "skewed-and-steady"],
+)
+def test_the_level_holds_where_a_task_does_not_favour_both_sides_alike(draw, tries):
+    """Flips of signs alone tell up to a half of these equal sides apart."""
+    rng = np.random.default_rng(9)
+    wrong = [told_apart(draw(rng), seed, tries) for seed in range(200)]
+    assert np.mean(wrong) <= 0.09, "5 % of 200 is 10; 19 or more are unlikely (0.6 %)"
+
+
+def test_single_tries_vary_at_least_as_much_as_chance_says():
+    """Four of five passes at every task, against five of five at every second one."""
+    values = np.c_[np.full(8, 0.8), np.tile([0.8, 1.0], 4)]
+    tries = np.c_[np.full(8, 5.0), np.full(8, 10.0)]
+    each = 0.8 * 0.1 + 0.9 * 0.2 - 0.1**2  # only one of both passes, less the square of the gap
+    pairs = 8 * 2 / (1 / 5 + 1 / 10)
+    assert largest_t(values, tries) == pytest.approx([0.1 / math.sqrt(each / pairs)])
+
+
+@pytest.mark.parametrize("tasks", [6, 12, 40])
+def test_scores_count_as_the_interval_of_a_pair_does(tasks):
+    values = np.random.default_rng(10).beta(0.3, 2, (tasks, 3))
+    for most, (a, b) in zip(largest_t(values, None), ((0, 1), (0, 2), (1, 2)), strict=True):
+        x = values[:, a] - values[:, b]
+        spread = x.std(ddof=1)
+        skew = ((x - x.mean()) ** 3).sum() * tasks / (tasks - 1) / (tasks - 2) / spread**3
+        ratio, skew = abs(x.mean()) / spread, skew * np.sign(x.mean())
+        bent = ratio + skew * ratio**2 / 3 + skew**2 * ratio**3 / 27 + skew / (6 * tasks)
+        assert most == pytest.approx(math.sqrt(tasks) * min(ratio, max(bent, 0)))
+
+
+def test_a_side_that_passed_everything_counts_as_its_test_alone_says():
+    values, tries = np.c_[np.ones(8), np.tile([0.8, 1.0], 4), np.zeros(8)], np.full(8, 5.0)
+    found = 2 * special.stdtr(7, -largest_t(values, np.full((8, 3), 5.0)))
+    assert found == pytest.approx([2 * 0.9**8, 0, 2 * 0.1**8])
+    pair = paired.Paired(values[:, 0], values[:, 1], tries, tries, "rate")
+    assert paired.tested(pair, 0, 0.05)[0] == pytest.approx(found[0])
+
+
+def test_equal_sums_in_another_order_are_no_larger():
+    """Five differences cannot show anything, and a sixth of 0 adds nothing."""
+    values = np.c_[[0.2, 1.0, 0.8, 0.0, 1.0, 0.6], np.zeros(6)]
+    found = rank_ranges(values, 0.95, 0, np.full((6, 2), 5.0))
+    assert sign_flip(values[:, 0], 0)[0] == 0.0625
+    assert found.p[0, 1] == pytest.approx(0.0625, abs=0.01)
+    assert found.high == (2, 2)
+
+
 def test_sides_that_never_differ_share_their_rank():
-    found = rank_ranges(np.ones((30, 3)), 0.95, 0)
+    found = rank_ranges(np.ones((30, 3)), 0.95, 0, np.ones((30, 3)))
     assert (found.rank, found.low, found.high) == ((1, 1, 1), (1, 1, 1), (3, 3, 3))
     assert found.groups == ((0, 1, 2),)
 
@@ -71,7 +145,7 @@ def test_sides_that_never_differ_share_their_rank():
 def test_groups_overlap_where_the_middle_is_not_separated_from_either_end():
     rng = np.random.default_rng(5)
     values = (rng.random((60, 3)) < (0.75, 0.6, 0.45)).astype(float)
-    found = rank_ranges(values, 0.95, 0)
+    found = rank_ranges(values, 0.95, 0, np.ones((60, 3)))
     assert found.groups == ((0, 1), (1, 2))
     assert (found.low, found.high) == ((1, 1, 2), (2, 3, 3))
 

@@ -125,12 +125,14 @@ class CommonTasks:
     """
 
     metric: str
+    scores: bool
+    """Whether values are scores, and not shares of passes."""
     sides: tuple[str, ...]
     names: Mapping[int, str]
     """The name of each task, by its place; beyond NAMED tasks, only the TOLD most influential."""
     values: Floats
     tries: Floats | None
-    """Known from RASCH sides on."""
+    """Known from RANKED sides on."""
     costs: Floats | None
     """Known from RANKED sides on."""
 
@@ -142,9 +144,10 @@ class CommonTasks:
         cls, units: Units | LargeUnits, names: Sequence[str], baseline: str
     ) -> CommonTasks | None:
         """Take the first compared metric that is a rate or a score; None without common tasks."""
-        metric = next((one.name for one in units.compared if one.kind != "number"), None)
-        if metric is None:
+        first = next((one for one in units.compared if one.kind != "number"), None)
+        if first is None:
             return None
+        metric = first.name
         paid = [one.name for one in units.compared if one.name == COST and len(names) >= RANKED]
         shared = units.shared()
         found = [
@@ -157,7 +160,7 @@ class CommonTasks:
         values, tries, costs = (np.concatenate([one[part] for one in found]) for part in (1, 2, 3))
         del found
         common = cls(
-            metric, tuple(names), {}, values,
+            metric, first.kind == "score", tuple(names), {}, values,
             tries if len(tries) else None,
             costs if len(costs) and np.isfinite(costs).all() else None,
         )  # fmt: skip
@@ -176,7 +179,7 @@ class CommonTasks:
         if len(self.sides) < RANKED or len(self) < 2:
             return None
         values = -self.values if self.lower_is_better else self.values
-        found = rank_ranges(values, confidence, seed)
+        found = rank_ranges(values, confidence, seed, None if self.scores else self.tries)
         shares: Sequence[float | None] = [None] * len(self.sides)
         if self.costs is not None:
             shares = frontier_shares(values, self.costs, seed).tolist()
@@ -217,7 +220,7 @@ class CommonTasks:
         influence, largest = self.influences(baseline)
         others = [name for name in self.sides if name != baseline]
         hard = np.full(len(self), np.nan)
-        if self.tries is not None:
+        if self.tries is not None and sides >= RASCH:
             hard = rasch_difficulties(self.values * self.tries, self.tries)
         tells = discriminations(self.values) if sides >= RANKED else hard
         chosen = sorted(self.names, key=lambda i: (-abs(influence[i]), self.names[i]))
@@ -311,7 +314,7 @@ def _common(
 ) -> tuple[pl.Series, Floats, Floats, Floats]:
     """Return the tasks that all sides have a value of the first name of, and the sides' means.
 
-    Also the tries, if there are RASCH sides, and the means of the second name, if there is one.
+    Also the tries, if there are RANKED sides, and the means of the second name, if there is one.
     """
     sums, unit = [f"{name}/{part}" for name in names for part in "sn"], [CLUSTER, *shared]
     counted = table.filter(pl.col(f"{names[0]}/n") > 0)
@@ -325,6 +328,6 @@ def _common(
         return array.reshape(-1, sides)
 
     found, none = [wide(name) for name in names], np.empty((0, sides))
-    tries = wide(f"{names[0]}/n") if sides >= RASCH else none
+    tries = wide(f"{names[0]}/n") if sides >= RANKED else none
     clusters = common[CLUSTER].unique(maintain_order=True)
     return clusters, found[0], tries, found[1] if len(found) > 1 else none

@@ -8,15 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pennyweight.stats.quantiles import special
+from pennyweight.stats.skewed import hall_distance
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Sides = NDArray[np.intp]
 
 DRAWS = 2000
 BLOCKS = 1000
 """Beyond this many tasks, the means of blocks of tasks take their place."""
 LEAST = 1e-9
 """The lowest level of an interval: with few tasks nothing can be shown at any level."""
+ROUNDING = 1e-9
+"""A t that is larger by less than this share is the same: its sums were added in another order."""
 _CHUNK = 100
 
 
@@ -35,20 +39,24 @@ class RankRanges:
     """The level at which a single interval must be computed to agree with these tests."""
 
 
-def rank_ranges(values: Floats, confidence: float, seed: int) -> RankRanges:
+def rank_ranges(
+    values: Floats, confidence: float, seed: int, tries: Floats | None = None
+) -> RankRanges:
     """Rank sides by the means of their columns (tasks × sides); higher is better.
 
     A side's best possible rank is one more than the number of sides shown to be better, its worst
     is one less for each side shown to be worse. All pairs are tested at once, so with the stated
-    confidence every range contains the true rank.
+    confidence every range contains the true rank. `tries` is how often each side tried each task,
+    if values are shares of passes; None for scores.
 
-    >>> found = rank_ranges(np.array([[1.0, 0, 0], [1, 0, 1]] * 20), 0.95, seed=0)
+    >>> passes = np.array([[1.0, 0, 0], [1, 0, 1]] * 20)
+    >>> found = rank_ranges(passes, 0.95, seed=0, tries=np.ones((40, 3)))
     >>> found.rank, found.low, found.high, found.groups
     ((1, 3, 2), (1, 3, 2), (1, 3, 2), ((0,), (2,), (1,)))
     """
     means, sides = values.mean(axis=0), values.shape[1]
     blocks = in_blocks(values, seed)
-    better, p, limit = all_pairs(blocks, confidence, seed)
+    better, p, limit = all_pairs(blocks, confidence, seed, largest_t(blocks, tries))
     order = sorted(range(sides), key=lambda side: -means[side])
     return RankRanges(
         rank=tuple(1 + int((means > mean).sum()) for mean in means),
@@ -70,16 +78,14 @@ def in_blocks(values: Floats, seed: int) -> Floats:
     return blocks
 
 
-def shown_better(values: Floats, confidence: float, seed: int) -> Flags:
-    """Return which sides are shown to be better than which, for all pairs at once."""
-    return all_pairs(values, confidence, seed)[0]
-
-
-def all_pairs(values: Floats, confidence: float, seed: int) -> tuple[Flags, Floats, float]:
+def all_pairs(
+    values: Floats, confidence: float, seed: int, most: Floats
+) -> tuple[Flags, Floats, float]:
     """Test all pairs at once (max-T); return who is better, p and the critical |t|.
 
     Under the null hypothesis a task is as likely to favour one side as the other. The differences
     of whole tasks change sign at random, and the largest |t| of all pairs gives the critical value.
+    The |t| of a pair counts as at most `most`.
     """
     tasks, sides = values.shape
     a, b = np.triu_indices(sides, 1)
@@ -88,7 +94,8 @@ def all_pairs(values: Floats, confidence: float, seed: int) -> tuple[Flags, Floa
         part = slice(start, start + _CHUNK)
         squares[part] = np.square(values[:, a[part]] - values[:, b[part]]).mean(axis=0)
     means = values.mean(axis=0)
-    observed = _studentised(means[a] - means[b], squares, tasks)
+    signed = _studentised(means[a] - means[b], squares, tasks)
+    observed = np.minimum(np.abs(signed), most) * (1 - ROUNDING)
     rng = np.random.default_rng(seed)
     largest = np.empty(DRAWS)
     for start in range(0, DRAWS, _CHUNK):
@@ -100,11 +107,68 @@ def all_pairs(values: Floats, confidence: float, seed: int) -> tuple[Flags, Floa
     place = int(np.ceil(confidence * (DRAWS + 1))) - 1
     limit = largest[place] if place < DRAWS else np.inf  # the draws show nothing at such a level
     better = np.zeros((sides, sides), dtype=np.bool_)
-    better[a, b], better[b, a] = observed > limit, observed < -limit
+    better[a, b] = (observed > limit) & (signed > 0)
+    better[b, a] = (observed > limit) & (signed < 0)
     p = np.ones((sides, sides))
-    above = DRAWS - np.searchsorted(largest, np.abs(observed))
+    above = DRAWS - np.searchsorted(largest, observed)
     p[a, b] = p[b, a] = (1 + above) / (DRAWS + 1)
     return better, p, float(limit)
+
+
+def largest_t(values: Floats, tries: Floats | None) -> Floats:
+    """Return what the |t| of each pair counts as at most.
+
+    Flips of signs promise too much where a task does not favour both sides alike: for scores, and
+    for passes of sides that were not tried equally often. There Hall's interval must agree, and
+    tasks may not differ by less than single tries must.
+    """
+    a, b = np.triu_indices(values.shape[1], 1)
+    few = tries if tries is not None and len(tries) == len(values) else None
+    uneven = tries is None or bool((tries != tries[:, :1]).any())
+    most = np.full(len(a), np.inf)
+    for start in range(0, len(a) if uneven else 0, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        sides = values[:, a[part]], values[:, b[part]]
+        most[part] = _skewed(sides[0] - sides[1])
+        if few is not None:
+            by_chance = _tried(*sides, 2 / (1 / few[:, a[part]] + 1 / few[:, b[part]]))
+            most[part] = np.minimum(most[part], by_chance)
+    return most if few is None else np.minimum(most, _at_edges(np.abs(values), a, b))
+
+
+def _skewed(differences: Floats) -> Floats:
+    """Return the |t| of columns as Hall's interval counts it; ∞ if nothing varies."""
+    tasks, means = len(differences), differences.mean(axis=0)
+    spread = differences.std(axis=0, ddof=1)
+    third = ((differences - means) ** 3).sum(axis=0) * tasks / (tasks - 1) / max(tasks - 2, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = hall_distance(means / spread, third / spread**3, tasks)
+    return np.where(spread > ROUNDING, distance, np.inf)
+
+
+def _tried(first: Floats, second: Floats, tries: Floats) -> Floats:
+    """Return the |t| of columns if nothing but single tries varied: so few tasks may hide it."""
+    value = first.mean(axis=0) - second.mean(axis=0)
+    apart = np.abs(first).mean(axis=0) + np.abs(second).mean(axis=0)
+    apart -= 2 * (first * second).mean(axis=0) + np.square(value)
+    error = np.sqrt(np.maximum(apart, ROUNDING) / tries.sum(axis=0))
+    return np.where(apart > ROUNDING, np.abs(value) / error, np.inf)
+
+
+def _at_edges(passed: Floats, a: Sides, b: Sides) -> Floats:
+    """Return the |t| at which all tasks passed, or none, by chance; ∞ unless one side did that.
+
+    The chance is that of the other side, if its results are mixed.
+    """
+    tasks, means = len(passed), passed.mean(axis=0)
+    first, mixed = passed[0], ((passed > 0) & (passed < 1)).any(axis=0)
+    edge = (passed == first).all(axis=0) & ~mixed
+    most = np.full(len(a), np.inf)
+    for side, other in ((a, b), (b, a)):
+        share = np.where(first[side] > 0, means[other], 1 - means[other]) ** tasks
+        t = -special.stdtrit(max(tasks - 1, 1), np.minimum(share, 0.5))
+        most = np.where(edge[side] & mixed[other], t, most)
+    return most
 
 
 def _studentised(difference: Floats, squares: Floats, tasks: int) -> Floats:
