@@ -2,12 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from pennyweight.api.pages.digest import digest
 from pennyweight.api.sources import resolve
 from pennyweight.render.page.conclusion import conclusion
 from pennyweight.render.page.prices import compared_price
+from pennyweight.scoring.estimates import Estimate
 
 
 @pytest.mark.parametrize(
@@ -25,7 +27,40 @@ from pennyweight.render.page.prices import compared_price
     ],
 )
 def test_a_price_beside_another(first, second, said):
-    assert compared_price(first, second) == said
+    assert compared_price(*(Estimate(price, price, price) for price in (first, second))) == said
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ((0.01, 0.008, 0.012), (0.005, 0.004, 0.007), ", which costs half per pass"),
+        ((0.01, 0.006, 0.012), (0.005, 0.004, 0.007),
+         ", which costs $0.005 instead of $0.01 per pass (may be chance)"),
+        ((0.005, 0.004, 0.007), (0.01, 0.006, 0.012),
+         ", and costs $0.005 instead of $0.01 per pass (may be chance)"),
+        ((0.01, None, None), (0.005, None, None),
+         ", which costs $0.005 instead of $0.01 per pass (may be chance)"),
+        ((0.01, 0.008, math.inf), (0.005, 0.004, 0.007), ", which costs half per pass"),
+    ],
+)  # fmt: skip
+def test_a_price_is_called_lower_only_if_the_intervals_are_apart(first, second, said):
+    assert compared_price(Estimate(*first), Estimate(*second)) == said
+
+
+def test_sides_whose_passes_cost_the_same_are_not_said_to_differ():
+    rng = np.random.default_rng(4)
+    claimed = 0
+    for _ in range(12):
+        passed = rng.random((2, 40)) < np.array([[0.8], [0.4]])
+        given = [
+            {"subject": name, "task_id": f"t{n}", "passed": bool(passed[side, n]),
+             "cost_usd": (0.02, 0.01)[side] * rng.lognormal(0, 0.5)}
+            for side, name in enumerate("ab")
+            for n in range(40)
+        ]  # fmt: skip
+        said = str(conclusion(digest(resolve(given))))
+        claimed += not any(w in said for w in ("may be chance", "about the same", "much less"))
+    assert claimed == 0
 
 
 @pytest.mark.parametrize(

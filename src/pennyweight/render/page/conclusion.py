@@ -15,9 +15,10 @@ from pennyweight.render.page.board import BoardView
 from pennyweight.render.page.board_sides import board_sides
 from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.render.page.metric_titles import metric_title
-from pennyweight.render.page.prices import CLOSE, compared_price, fraction
+from pennyweight.render.page.prices import CLOSE, compared_price, lower_price
 from pennyweight.render.sentences import QUALITY
 from pennyweight.render.view import estimate
+from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.sides import MAX_SIDES
 from pennyweight.text.format import count, interval, level, money, plural, points, quantity
 from pennyweight.text.notation import POINTS, SHARE
@@ -129,8 +130,8 @@ def _alone(whole: Mapping[str, Any], metric: str, confidence: float) -> Conclusi
     sure = f" ({level(confidence)}: {ends})" if ends else ""
     text = f"{metric_title(metric).title.capitalize()}: {value}{sure}"
     text += f" on {plural(whole['tasks'], 'task')}"
-    price = _price(whole)
-    text += f"; a pass costs {money(price)}." if price is not None else "."
+    price = _price(whole).value
+    text += f"; a pass costs {money(price)}." if isinstance(price, float) else "."
     few = "One task shows nothing about others." if whole["tasks"] == 1 else ""
     return _said(text, few)
 
@@ -288,7 +289,7 @@ class _Told:
         self, first: Mapping[str, Any], named: Sequence[Mapping[str, Any]]
     ) -> Iterator[Words]:
         """Name the cheapest of the sides that may be the best."""
-        prices = {s["name"]: price for s in named if (price := _price(s)) is not None}
+        prices = {s["name"]: p for s in named if isinstance(p := _price(s).value, float)}
         dear = prices.get(first["name"])
         if len(prices) < len(named) or dear is None or not math.isfinite(dear):
             return
@@ -300,8 +301,8 @@ class _Told:
         value = quantity(_value(cheap, self.metric), unit_of(self.metric))
         yield Words("; ")
         yield Words(_name(cheap), name=True)
-        less = fraction(prices[cheap["name"]] / dear)
-        yield Words(f", with {value}, may be as good and costs {less} per pass")
+        less = lower_price(_price(cheap), _price(first))
+        yield Words(f", with {value}, may be as good and costs {less}")
 
     def unranked(self) -> Conclusion:
         """Name the first side where no task was tried by all sides."""
@@ -385,8 +386,8 @@ def _value(side: Mapping[str, Any], metric: str) -> float | None:
     return value if isinstance(value, float | int) else None
 
 
-def _price(side: Mapping[str, Any]) -> float | None:
-    return _value(side, "cost_of_pass")
+def _price(side: Mapping[str, Any]) -> Estimate:
+    return estimate(side["estimates"].get("cost_of_pass", (None,) * 5))
 
 
 def _rounded(tasks: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from pennyweight.scoring.estimates import Estimate
 from pennyweight.text.format import count, money
 
 CLOSE = 0.05
@@ -12,24 +13,37 @@ _PARTS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 6: "a sixth", 7
           8: "an eighth", 9: "a ninth", 10: "a tenth"}  # fmt: skip
 
 
-def compared_price(first: float | None, second: float | None) -> str:
+def compared_price(first: Estimate, second: Estimate) -> str:
     """Compare what a pass costs, as a clause about the second side.
 
-    >>> compared_price(0.008, 0.001), compared_price(0.001, 0.0024)
-    (', which costs an eighth per pass', ', and costs 58 % less per pass')
+    >>> exactly, about = Estimate(0.008, 0.008, 0.008), Estimate(0.001, 0.0004, 0.009)
+    >>> compared_price(exactly, Estimate(0.001, 0.001, 0.001))
+    ', which costs an eighth per pass'
+    >>> compared_price(exactly, about)
+    ', which costs $0.001 instead of $0.008 per pass (may be chance)'
     """
-    if first is None or second is None or not first or not second:
+    mine, other = first.value, second.value
+    if not isinstance(mine, float) or not isinstance(other, float) or not mine or not other:
         return ""
-    if math.isinf(second):
-        return "" if math.isinf(first) else f", which never passes; a pass costs {money(first)}"
-    if math.isinf(first):
+    if math.isinf(other):
+        return "" if math.isinf(mine) else f", which never passes; a pass costs {money(mine)}"
+    if math.isinf(mine):
         return ""
-    if math.isclose(first, second, rel_tol=CLOSE):
-        about = "" if first == second else "about "
-        return f", at {about}the same price: {money(first)} per pass"
-    if second < first:
-        return f", which costs {fraction(second / first)} per pass"
-    return f", and costs {fraction(first / second)} per pass"
+    if math.isclose(mine, other, rel_tol=CLOSE):
+        about = "" if mine == other else "about "
+        return f", at {about}the same price: {money(mine)} per pass"
+    if other < mine:
+        return f", which costs {lower_price(second, first)}"
+    return f", and costs {lower_price(first, second)}"
+
+
+def lower_price(low: Estimate, high: Estimate) -> str:
+    """Write a price as a part of a higher one; both as they are if their intervals overlap."""
+    assert isinstance(low.value, float)
+    assert isinstance(high.value, float)
+    if isinstance(low.high, float) and isinstance(high.low, float) and low.high < high.low:
+        return f"{fraction(low.value / high.value)} per pass"
+    return f"{money(low.value)} instead of {money(high.value)} per pass (may be chance)"
 
 
 def fraction(share: float) -> str:
