@@ -161,8 +161,8 @@ def _at_edges(passed: Floats, a: Sides, b: Sides) -> Floats:
     The chance is that of the other side, if its results are mixed.
     """
     tasks, means = len(passed), passed.mean(axis=0)
-    first, mixed = passed[0], ((passed > 0) & (passed < 1)).any(axis=0)
-    edge = (passed == first).all(axis=0) & ~mixed
+    first, mixed = passed[0], np.any((passed > 0) & (passed < 1), axis=0)
+    edge = np.all(passed == first, axis=0) & ~mixed
     most = np.full(len(a), np.inf)
     for side, other in ((a, b), (b, a)):
         share = np.where(first[side] > 0, means[other], 1 - means[other]) ** tasks
