@@ -157,7 +157,8 @@ class CommonTasks:
         clusters = pl.concat([one for one, *_ in found])
         if not len(clusters):
             return None
-        values, tries, costs = (np.concatenate([one[part] for one in found]) for part in (1, 2, 3))
+        values, costs = (np.concatenate([one[part] for one in found]) for part in (1, 3))
+        tries = _joined([one[2] for one in found])
         del found
         common = cls(
             metric, first.kind == "score", tuple(names), {}, values,
@@ -328,6 +329,15 @@ def _common(
         return array.reshape(-1, sides)
 
     found, none = [wide(name) for name in names], np.empty((0, sides))
-    tries = wide(f"{names[0]}/n") if sides >= RANKED else none
+    tries = _joined([wide(f"{names[0]}/n")]) if sides >= RANKED else none
     clusters = common[CLUSTER].unique(maintain_order=True)
     return clusters, found[0], tries, found[1] if len(found) > 1 else none
+
+
+def _joined(parts: Sequence[Floats]) -> Floats:
+    """Join the tries of slices; a number that is the same everywhere is held once."""
+    some = [part for part in parts if part.size]
+    if len({float(end) for part in some for end in (part.min(), part.max())}) == 1:
+        shape = sum(map(len, some)), some[0].shape[1]
+        return np.broadcast_to(some[0][:1, :1].copy(), shape)
+    return np.concatenate(parts)

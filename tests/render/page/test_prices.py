@@ -78,3 +78,20 @@ def test_the_cheapest_of_sides_that_may_be_the_best(costs, said):
         for n in range(20)
     ]
     assert said in str(conclusion(digest(resolve(given))))
+
+
+def test_prices_of_different_tasks_are_said_to_be():
+    def records(name, right, tasks):
+        return [
+            {"subject": name, "task_id": f"t{n}", "passed": n % 10 < right, "cost_usd": 0.01}
+            for n in tasks
+        ]
+
+    same = conclusion(digest(resolve([*records("a", 9, range(60)), *records("b", 2, range(60))])))
+    more = conclusion(digest(resolve([*records("a", 9, range(60)), *records("b", 2, range(80))])))
+    assert str(same).endswith(" per pass.")
+    assert "own tasks" not in str(same)
+    assert str(more).endswith(" per pass (each over its own tasks).")
+    tied = [*records("a", 9, range(20)), *records("b", 8, range(30))]
+    cheap = [{**row, "cost_usd": 0.001} if row["subject"] == "b" else row for row in tied]
+    assert "per pass (each over its own tasks)." in str(conclusion(digest(resolve(cheap))))

@@ -15,7 +15,7 @@ from pennyweight.render.page.board import BoardView
 from pennyweight.render.page.board_sides import board_sides
 from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.render.page.metric_titles import metric_title
-from pennyweight.render.page.prices import CLOSE, compared_price, lower_price
+from pennyweight.render.page.prices import CLOSE, compared_price, lower_price, own_tasks
 from pennyweight.render.sentences import QUALITY
 from pennyweight.render.view import estimate
 from pennyweight.scoring.estimates import Estimate
@@ -222,7 +222,8 @@ class _Told:
         if (self.gap(second) or 0) > 0:
             size, sure = self._gap(second)
             parts += [Words(f": {size}{sure} above "), Words(_name(second), name=True)]
-            parts.append(Words(compared_price(_price(first), _price(second))))
+            if price := compared_price(_price(first), _price(second)):
+                parts.append(Words(price + own_tasks(self._pair(second), first, second)))
         else:
             parts.append(Words(" on the tasks that all sides tried"))
         notes = (*self._other_tasks(), *self._ways(len(self.order)))
@@ -302,7 +303,8 @@ class _Told:
         yield Words("; ")
         yield Words(_name(cheap), name=True)
         less = lower_price(_price(cheap), _price(first))
-        yield Words(f", with {value}, may be as good and costs {less}")
+        own = own_tasks(self._pair(cheap), first, cheap)
+        yield Words(f", with {value}, may be as good and costs {less}{own}")
 
     def unranked(self) -> Conclusion:
         """Name the first side where no task was tried by all sides."""

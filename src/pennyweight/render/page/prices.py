@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.text.format import count, money
@@ -44,6 +46,12 @@ def lower_price(low: Estimate, high: Estimate) -> str:
     if isinstance(low.high, float) and isinstance(high.low, float) and low.high < high.low:
         return f"{fraction(low.value / high.value)} per pass"
     return f"{money(low.value)} instead of {money(high.value)} per pass (may be chance)"
+
+
+def own_tasks(pair: Mapping[str, Any] | None, *sides: Mapping[str, Any]) -> str:
+    """Say that prices are not of the same tasks, where sides tried others too."""
+    tasks = {pair["tasks"] if pair else None, *(side["tasks"] for side in sides)}
+    return "" if len(tasks) == 1 else " (each over its own tasks)"
 
 
 def fraction(share: float) -> str:
