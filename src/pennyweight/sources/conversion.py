@@ -124,11 +124,15 @@ class RecordConverter:
                 types[name] = raw if types.get(name, raw) == raw else pl.String
         return Names(types, self.everything)
 
-    def check(self, seen: set[str]) -> None:
+    @property
+    def meanings(self) -> set[bool]:
+        """Whether `expected` was a count in the records so far, or the target, or both."""
+        return {key[0] for key in self._known if "expected" in dict(key[1:])}
+
+    def check(self, seen: set[str], meanings: set[bool]) -> None:
         """Raise UsageError if the sources lack a mapped column, or have no column that is known."""
         if seen:
             self.mapping.check(self.columns, seen)
-        meanings = {key[0] for key in self._known if "expected" in dict(key[1:])}
         if len(meanings) > 1 and not self.mapping.mapped & {"target", "expected"}:
             raise UsageError(
                 "'expected' is the target in some records, and in others, which have observed "

@@ -46,6 +46,8 @@ class Loaded:
     """The columns of the sources, as far as they are known; for suggestions."""
     filled: set[str] = field(default_factory=set)
     """The columns that the sources have, or that were read with a value."""
+    meanings: set[bool] = field(default_factory=set)
+    """Whether `expected` is a count, or the target, or one in some records and one in others."""
 
     def place(self, file: int, number: int) -> str:
         """Return the place of a record: its file, and the line or row."""
@@ -106,9 +108,9 @@ def load(
     for source in sources:
         source.check()
     loaded.problems = [problem for _, problem in sorted(found, key=itemgetter(0))]
-    loaded.filled = seen
+    loaded.filled, loaded.meanings = seen, converter.meanings
     if check:
-        converter.check(seen)
+        converter.check(seen, loaded.meanings)
     return loaded
 
 

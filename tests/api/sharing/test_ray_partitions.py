@@ -47,6 +47,12 @@ def test_a_cluster_gives_the_numbers_and_the_errors_of_one_machine(
     (tmp_path / "broken.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"broken\.parquet: not a readable Parquet file"):
         pennyweight.score(tmp_path, on=address)
+    two = tmp_path / "two"
+    part(two / "a.jsonl", [{"task_id": "1", "answer": "4", "expected": "4"}])
+    part(two / "b.jsonl", [{"task_id": "2", "expected": 2, "observed": 1}])
+    for on in (None, address):
+        with pytest.raises(UsageError, match="'expected' is the target in some records"):
+            pennyweight.score(two, on=on)
 
 
 def test_what_only_this_machine_can_do_is_refused(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def put_together(
         whole.units.update((number, unit) for unit in part.units.values())
         whole.present |= part.present
         whole.filled |= part.filled
+        whole.meanings |= part.meanings
         whole.bad_records += part.bad_records
         whole.problem_count += part.problem_count
         whole.problems += part.problems
@@ -75,5 +76,5 @@ def put_together(
             done += frame.height
         if work.request.progress:
             work.request.progress(done)
-    work.plan.wanted.check(whole.filled)
+    work.plan.wanted.check(whole.filled, whole.meanings)
     return whole
