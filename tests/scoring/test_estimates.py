@@ -316,3 +316,17 @@ def test_a_metric_of_users_without_a_needed_value_is_null_in_a_group_as_alone():
         by_tier = pennyweight.score(records, by="tier", metrics="easy_passes").to_dict()["groups"]
     assert [group["metrics"]["easy_passes"] for group in by_tier] == [pytest.approx(1 / 3), None]
     assert by_tier[1]["skipped"] == alone["skipped"] == {"easy_passes": 3}
+
+
+def test_confidence_of_records_without_a_task_is_null_in_a_group_as_alone():
+    records = [
+        {"task_id": task and f"{task}{i}", "tier": tier, "stated_confidence": 0.9, "correct": True}
+        for tier, task in (("T0", "t"), ("T1", None))
+        for i in range(3)
+    ]
+    alone = pennyweight.score(records[3:], metrics="ece_mean_confidence").to_dict()["groups"][0]
+    by_tier = pennyweight.score(records, by="tier", metrics="ece_mean_confidence").to_dict()
+    found = [(g["metrics"], g["skipped"]) for g in by_tier["groups"]]
+    assert found[0] == ({"ece_mean_confidence": pytest.approx(0.1)}, {"ece_mean_confidence": 0})
+    assert found[1] == (alone["metrics"], alone["skipped"])
+    assert alone["metrics"] == {"ece_mean_confidence": None}

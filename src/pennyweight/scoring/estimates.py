@@ -144,8 +144,9 @@ def _estimate_known(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, li
     shapes = {m.name: Shape() if m.interval else shape_of(bodies[m.name]) for m in metrics}
     counts = [s.values.count().alias(f"{n}/n") for n, s in shapes.items() if s.values is not None]
     missing = [_missing(m).alias(f"{m.name}/missing") for m in metrics]
-    lacking = [_lacking(m).alias(f"{m.name}/lacks") for m in metrics if m.is_users and m.needs]
-    wanted = [pl.len().alias("len"), *bodies.values(), *missing, *counts, *lacking]
+    partly = _partly(grouped, metrics)
+    there = [pl.col(n).count().alias(f"{n}/there") for n in partly]
+    wanted = [pl.len().alias("len"), *bodies.values(), *missing, *counts, *there]
     table = grouped.aggregate(wanted)
     values = {m.name: [_clean(v) for v in table[m.name].to_list()] for m in metrics}
     ranges = {m.name: m.range or (None, None) for m in metrics}
@@ -175,10 +176,22 @@ def _estimate_known(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, li
                 values[name], ends[name], used, less, skipped, few, strict=True
             )
         ]
-        if f"{name}/lacks" in table.columns:
-            both = zip(result[name], table[f"{name}/lacks"], strict=True)
-            result[name] = [Estimate(None, skipped=e.skipped) if no else e for e, no in both]
+        for column in partly & set(metric.needs):
+            both = zip(result[name], table[f"{column}/there"].fill_null(0), strict=True)
+            result[name] = [e if n else Estimate(None, skipped=e.skipped) for e, n in both]
     return result
+
+
+def _partly(grouped: Grouped, metrics: Sequence[Metric]) -> set[str]:
+    """Return needed columns that may have no value in one of the groups.
+
+    Without one, a metric is null as it is for that group alone, whatever it makes of nothing:
+    `False & null` is false.
+    """
+    if grouped.groups == 1:
+        return set()
+    needed = {name for metric in metrics for name in metric.needs}
+    return {name for name in needed if grouped.rows[name].has_nulls()}
 
 
 def _over_tasks(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Estimate]]:
@@ -236,14 +249,6 @@ def _missing(metric: Metric) -> pl.Expr:
         there = pl.sum_horizontal(pl.col(n).count() for n in metric.inputs)
         return pl.when(there > 0).then(0).otherwise(pl.len())
     return pl.any_horizontal(pl.col(n).is_null() for n in metric.needs).sum()
-
-
-def _lacking(metric: Metric) -> pl.Expr:
-    """Whether there is no value at all of a column that a metric needs: it is null then.
-
-    Metrics of users may make something of nothing: `False & null` is false.
-    """
-    return pl.any_horizontal(pl.col(n).count() == 0 for n in metric.needs)
 
 
 def _bounded(metric: Metric, value: Value, ends: Ends) -> tuple[Value, Value]:
