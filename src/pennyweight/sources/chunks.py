@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, NoReturn
 
+import numpy as np
 import polars as pl
 
 from pennyweight.errors import InputError
@@ -40,6 +41,7 @@ LOOK_AHEAD = 16 << 20
 """The most bytes that are read in search of a closing quote."""
 _BOM = b"\xef\xbb\xbf"
 _WHITE = " \t\r\n"
+_LINE_END = ord("\n")
 _LONGEST = 16
 """An error this close to the end of the buffer may only mean that more must be read."""
 
@@ -113,7 +115,7 @@ def _pieces(
             raise too_long(file, first + data.count(b"\n"))
         if quoted and data.count(b'"') % 2:
             data += b"".join(_to_closed_quote(file, stream, first + data.count(b"\n")))
-        after = first + data.count(b"\n")
+        after = first + int(np.count_nonzero(np.frombuffer(data, np.uint8) == _LINE_END))
         if not data.isspace():
             yield range(first, after + (not data.endswith(b"\n"))), data
         first = after
