@@ -179,3 +179,17 @@ def test_ctrl_c_is_handled_before_anything_is_loaded():
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(("given", "found"), [({}, "4"), ({"OPENBLAS_THREAD_TIMEOUT": "20"}, "20")])
+def test_threads_of_numpy_sleep_while_they_wait_unless_the_user_says_otherwise(given, found):
+    script = (
+        "import os, sys, pennyweight.cli as cli\n"
+        "assert 'numpy' not in sys.modules\n"
+        "cli.main = lambda: sys.exit(print(os.environ['OPENBLAS_THREAD_TIMEOUT']))\n"
+        "cli.entry()"
+    )
+    plain = {n: v for n, v in os.environ.items() if n != "OPENBLAS_THREAD_TIMEOUT"}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=plain | given, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == found

@@ -65,7 +65,8 @@ def entry() -> None:
     """Run the command line as a separate process.
 
     The process ends at once: freeing the memory of a large table takes a tenth of a second. Most
-    objects live as long as the process, so garbage is collected less often.
+    objects live as long as the process, so garbage is collected less often. NumPy's threads sleep
+    while they wait for work: by default they keep a processor busy.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
@@ -73,6 +74,7 @@ def entry() -> None:
 
     _open_streams()
     gc.set_threshold(100_000, 50, 100)
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # the least: 2⁴ cycles
     code: object = 1
     try:
         main()
