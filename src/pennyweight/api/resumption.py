@@ -64,7 +64,7 @@ def _check_same(run: StoredRun, asked: Narrowing) -> None:
     The records of other tasks or models would be set aside, or would be mixed with new ones.
     """
     stored = Narrowing.stored(run.settings).options
-    if asked and asked != stored and not asked.only_limits:
+    if asked and not stored.is_repeated_by(asked) and not asked.only_limits:
         options = shlex.join(option_words(stored))
         began = f"was started with {options}" if options else "was started without such options"
         raise UsageError(

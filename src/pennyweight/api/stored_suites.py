@@ -59,12 +59,12 @@ def open_stored(
     path = file or run.path
     own = file is not None or is_own_file(run.path)
     from_file = own and (not as_stored or _read(path) == run.text)
-    if from_file and (asked == stored.options or not stored.alters):
+    if from_file and (stored.is_repeated_by(asked) or not stored.alters):
         return open_suite(path, None, by, chosen, keyless=keyless)
     allowed = _uses_of_file(path, by) if own else []
     text = None if from_file else run.text
     given = path if from_file else run.path
-    options = shlex.join(option_words(stored)) if from_file else "--suite FILE"
+    options = shlex.join(option_words(stored.alterations)) if from_file else "--suite FILE"
     confirm = _Confirmation(run, trust, f"{command} {run.id} {options}", allowed)
     with audited(reads=False) as noted:
         outline = load_outline(given, text, chosen)

@@ -31,6 +31,13 @@ NARROWING = (
            "KEY=VALUE", multiple=True),
 )  # fmt: skip
 """The options, in the order of the help."""
+REPEATED = (
+    click.option("--model", "-m", multiple=True, metavar="PROVIDER/NAME",
+                 help="A model that the run was started with, to confirm it."),
+    option("--set", "A change that the run was started with, to confirm it.", "KEY=VALUE",
+           multiple=True),
+)  # fmt: skip
+"""Those that other commands take, so that a run's changes to its suite need no terminal."""
 
 
 def narrowing_options(command: Command) -> Command:
@@ -38,13 +45,18 @@ def narrowing_options(command: Command) -> Command:
     return reduce(lambda made, add: add(made), reversed(NARROWING), command)
 
 
+def repeated_options(command: Command) -> Command:
+    """Add the options that confirm what a run changed in its suite, as `run` takes them."""
+    return reduce(lambda made, add: add(made), reversed(REPEATED), command)
+
+
 def narrowing_keywords(
-    task: tuple[str, ...],
-    subject: tuple[str, ...],
-    tier: tuple[str, ...],
     model: tuple[str, ...],
     set: tuple[str, ...],
-    concurrency: str | None,
+    task: tuple[str, ...] = (),
+    subject: tuple[str, ...] = (),
+    tier: tuple[str, ...] = (),
+    concurrency: str | None = None,
     batch: bool | None = None,
     **others: Any,
 ) -> dict[str, Any]:

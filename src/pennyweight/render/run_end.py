@@ -133,12 +133,11 @@ def resume_command(
 ) -> str:
     """Write the command that continues a run with the same options, those of a policy too.
 
-    Options that narrow a run are stored with it; those that name models are repeated, because what
-    a store names has to be confirmed.
+    Options that narrow a run are stored with it; those that change its suite are repeated, because
+    what a store names has to be confirmed.
     """
-    narrowing = Narrowing.stored(settings or {})
     options = [
-        *(option_words(narrowing) if narrowing.alters else ()),
+        *option_words(Narrowing.stored(settings or {}).alterations),
         *until,
         *(["--record", str(record)] if record else []),
     ]
@@ -153,6 +152,25 @@ def collect_command(resume: str) -> str:
     'pennyweight collect a1 --store team.db'
     """
     return resume.replace("pennyweight run --resume", "pennyweight collect", 1)
+
+
+def work_command(resume: str) -> str:
+    """Write the command that starts a worker, given the one that resumes a run.
+
+    >>> work_command("pennyweight run --resume a1 --store team.db")
+    'pennyweight work a1 --store team.db'
+    """
+    return resume.replace("pennyweight run --resume", "pennyweight work", 1)
+
+
+def offer_sentence(run: str, number: int, command: str) -> str:
+    """Write how many attempts wait for workers, given the command that resumes the run.
+
+    >>> offer_sentence("a1", 1, "pennyweight run --resume a1")
+    '1 attempt of run a1 waits for workers: pennyweight work a1'
+    """
+    verb = "waits" if number == 1 else "wait"
+    return f"{plural(number, 'attempt')} of run {run} {verb} for workers: {work_command(command)}"
 
 
 def end_sentences(
@@ -171,14 +189,19 @@ def end_sentences(
         yield f"Retry them with: {command}"
 
 
-def work_sentences(run: str, made: int, failed: int, left: int, ended: RunEnd) -> Iterator[str]:
-    """Write what a worker made of a run, what is left of it, and why the worker stopped early."""
+def work_sentences(
+    run: str, made: int, failed: int, left: int, ended: RunEnd, command: str
+) -> Iterator[str]:
+    """Write what a worker made of a run, what is left of it, and why the worker stopped early.
+
+    `command` is the one that resumes the run.
+    """
     text = f"This worker made {plural(made, 'attempt')} of run {run}"
     yield f"{text}, {failed:,} of which failed." if failed else f"{text}."
     if ended.reason:
         yield stop_sentence(ended.reason)
     if left:
-        yield f"{plural(left, 'attempt')} left for other workers: pennyweight work {run}"
+        yield f"{plural(left, 'attempt')} left for other workers: {work_command(command)}"
 
 
 def _next_step(ended: RunEnd, command: str, answered: int, last_error: str) -> str:

@@ -139,6 +139,11 @@ class Narrowing:
         """Whether the run uses models or settings that the suite's file does not have."""
         return bool(self.models or self.changes)
 
+    @property
+    def alterations(self) -> Narrowing:
+        """Only that: what it takes of the suite is left out."""
+        return Narrowing(models=self.models, changes=self.changes)
+
     def is_part(self, tasks: int, runs: int) -> bool:
         """Whether so many tasks, tried so often, are less than the suite's file asks for."""
         fewer = tasks < (self.of_tasks or 0) or runs < (self.of_runs or 0)
@@ -159,6 +164,10 @@ class Narrowing:
     def options(self) -> Narrowing:
         """It as it was asked for, without what became known when the suite was read."""
         return replace(self, of_tasks=None, of_runs=None)
+
+    def is_repeated_by(self, asked: Narrowing) -> bool:
+        """Whether a person asked for the same, or at least for all that it alters."""
+        return asked in (self.options, self.alterations)
 
     def with_limits(self, other: Narrowing) -> Narrowing:
         """Return it with the limits that another one sets."""

@@ -17,10 +17,12 @@ from engine.test_kill import wait_for
 from pennyweight.api.run import run as run_suite
 from pennyweight.api.sharing import ray_workers
 from pennyweight.api.sharing.ray_cluster import connect
+from pennyweight.api.sharing.work import put_up
 from pennyweight.engine.execution import new_run, open_suite
 from pennyweight.errors import UsageError
 from pennyweight.store.shared_runs import living, locked
 from pennyweight.store.store import Store
+from pennyweight.suite.narrowing import Narrowing
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
@@ -172,3 +174,14 @@ def test_the_actors_are_grouped_by_what_they_need(tmp_path):
     }
     # an agent that says what it needs gets a worker of its own
     assert [workers.job(names).places for names in workers.groups()] == [None, None, 1]
+
+
+def test_the_actors_may_do_what_the_options_of_the_run_changed(tmp_path):
+    (tmp_path / "bot.py").write_text("def answer(text):\n    return '4'\n\n\nother = answer\n")
+    path, store = tmp_path / "s.yaml", str(tmp_path / "s.db")
+    path.write_text("suite: s\ntasks: [a, b]\nsubjects: ['python:bot:answer']\n")
+    run, _ = put_up(path, store=store, models=["python:bot:other"], set={"runs": 2}, limit=1)
+    loaded = open_suite(path, narrowing=Narrowing.stored(run.settings))
+    with closing(Store(store)) as at:
+        job = ray_workers.RayWorkers(None, loaded, run, at).job(("python:bot:other",))
+    assert ray_workers.WorkerActor().work(job) == (2, None)

@@ -1,5 +1,7 @@
 """`pennyweight collect`: what it prints, and with which code it exits."""
 
+import shlex
+
 import pytest
 
 from batch_serving import batch_server, batch_suite
@@ -34,6 +36,23 @@ def test_a_run_in_batches(server, tmp_path):
     assert "5 of 5 attempts made" in done.err
     assert pennyweight("collect").code == 2
     assert "out" not in pennyweight("runs", "--format", "json").json["runs"][0]
+
+
+def test_the_command_that_is_shown_collects_what_options_changed(server, tmp_path):
+    path = batch_suite(tmp_path, server, limits={}, answer="last_line")
+    own, given = server.base_url("openai"), "http://127.0.0.1:9/v1"
+    path.write_text(path.read_text().replace(own, given))
+    server.control(hold=True)
+    change = f"subjects.m.base_url={own}"
+    ran = pennyweight("run", "suite.yaml", "--limit", "3", "--set", change, "--batch")
+    server.control(hold=False)
+    unsure = pennyweight("collect")
+    assert (unsure.code, "It would:" in unsure.err) == (2, True)
+    for said in (ran.err, unsure.err):
+        shown = said.splitlines()[-1].partition("pennyweight collect ")[2]
+        assert shlex.split(shown)[1:] == ["--set", change, "--set", "limits.lane=batch"]
+    done = pennyweight("collect", *shlex.split(shown))
+    assert (done.code, "3 of 3 attempts made" in done.err) == (0, True)
 
 
 def test_wrong_usage(server, tmp_path):

@@ -28,6 +28,7 @@ def collect(
     watch: Watcher | None = None,
     progress: ShowProgress = None,
     until: Until | None = None,
+    otel: str | None = None,
     **options: Unpack[NarrowingOptions],
 ) -> Run:
     """Fetch the replies of a run's batches that are done, and submit what is needed next.
@@ -36,14 +37,14 @@ def collect(
     out. With `wait` it stays until all replies are in, asking every `poll` seconds. `deadline` is
     the number of seconds since the run's first batch was submitted after which batches are
     cancelled, and what they have not answered is called live. Failed attempts stay as they are;
-    `resume` makes them again.
+    `resume` makes them again. `options` may repeat what the run was started with.
     """
     at = open_store(store)
     waits = BatchWait(wait, deadline, poll)
     name = _newest(at) if run is None else run
     return resume(
         name, suite=suite, store=at, watch=watch, progress=progress, until=until, batches=waits,
-        **options,
+        otel=otel, **options,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from pennyweight.engine.tally import Tally
 from pennyweight.errors import UsageError
 from pennyweight.store.shared_runs import left
 from pennyweight.store.store import Store, StoredRun
+from pennyweight.suite.narrowing import Narrowing
 from pennyweight.suite.values import LoadedSuite
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ class RayJob:
     store: str
     subjects: tuple[str, ...]
     places: int | None
+    models: tuple[str, ...] = ()
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """What the person who started the run changed in the suite."""
 
 
 class WorkerActor:
@@ -51,7 +55,7 @@ class WorkerActor:
         LISTENING.set(self._listening)
         result = work(
             job.run, suite=str(Path(job.suite).absolute()), store=job.store, progress=False,
-            subjects=job.subjects, places=job.places,
+            subjects=job.subjects, places=job.places, models=job.models, set=job.changes,
         )  # fmt: skip
         return result.made, result.tally.stop_reason
 
@@ -155,7 +159,8 @@ class RayWorkers:
         store = at if "://" in at else str(Path(at).absolute())
         has_agent = any(s.agent for s in self.suite.subjects if s.name in subjects)
         places = 1 if has_agent and self.groups()[subjects] else None
-        return RayJob(self.run.id, suite, store, subjects, places)
+        own = self.suite.narrowing or Narrowing()
+        return RayJob(self.run.id, suite, store, subjects, places, own.models, own.changes)
 
     def _start(self, ray: Any, subjects: tuple[str, ...], actors: dict[Any, Any]) -> None:
         needed = dict(self.groups()[subjects])

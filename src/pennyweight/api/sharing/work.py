@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from pennyweight.api.event_loop import outside_a_loop
 from pennyweight.api.garbage import rare_collection
@@ -32,17 +32,21 @@ def work(
     places: int | None = None,
     watch: Watcher | None = None,
     progress: ShowProgress = None,
+    models: Sequence[str] = (),
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - as in run
 ) -> WorkResult:
     """Make attempts of a run that others have started, until there are none left.
 
     `run` is a run's id, a unique prefix, or `latest`. `suite` is the suite's file on this machine.
     Without it, the suite is taken from the store, by the rules of uploads unless `watch.trust`
     returns true. `subjects` are those to make attempts of; by default all. `places` limits the
-    concurrent calls of this worker.
+    concurrent calls of this worker. `models` and `set` repeat what the run changed in its suite,
+    which confirms it.
     """
     watch, at = watcher(watch, progress), open_store(store)
     found = at.find(run)
-    loaded = open_stored(found, trust=watch.trust, file=suite, command="work")
+    asked = Narrowing.of(models=models or None, set=set)
+    loaded = open_stored(found, trust=watch.trust, file=suite, command="work", asked=asked)
     for note in fetched(loaded):
         watch.note(note)
     watch.start(found, found.attempts)

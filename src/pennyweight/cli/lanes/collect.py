@@ -7,6 +7,7 @@ import re
 
 import click
 
+from pennyweight.cli.narrowing import narrowing_keywords, repeated_options
 from pennyweight.cli.options import by_option, format_option, option, store_option
 
 EPILOG = """\b
@@ -51,6 +52,9 @@ class _Duration(click.ParamType[float]):
     help="The policy that the run was started with.",
 )
 @option("--baseline", "Records that the policy compares with.", "SOURCE|NAME")
+@option("--version", "Evaluated version, for progressive thresholds.", "V")
+@option("--otel", "Send every attempt to this OTLP/HTTP endpoint.", "ADDRESS")
+@repeated_options
 @by_option
 @store_option
 @format_option
@@ -63,6 +67,10 @@ def command(
     yes: bool,
     until: tuple[str, ...],
     baseline: str | None,
+    version: str | None,
+    otel: str | None,
+    model: tuple[str, ...],
+    set: tuple[str, ...],
     by: list[str],
     store: str | None,
     format: str,
@@ -81,13 +89,15 @@ def command(
 
     at = open_store(store)
     click.get_current_context().call_on_close(at.close)
+    against = (("--baseline", baseline), ("--version", version))
     words = [word for policy in until for word in ("--until-decided", policy)]
-    words += ["--baseline", baseline] if baseline else []
-    display = RunDisplay(at, None, by, yes=yes, until=words)
+    words += [word for option, value in against if value for word in (option, value)]
+    display = RunDisplay(at, None, by, yes=yes, until=words, otel=otel)
     with contextlib.redirect_stdout(display):
         result = api.collect(
             run, wait=wait, deadline=deadline, poll=poll, suite=file, store=at, watch=display,
-            until=Until(until, baseline) if until else None,
+            until=Until(until, baseline, version) if until else None, otel=otel,
+            **narrowing_keywords(model, set),
         )  # fmt: skip
     if not until:
         print_scores(result.stored, at, by, format)

@@ -6,6 +6,7 @@ import contextlib
 
 import click
 
+from pennyweight.cli.narrowing import narrowing_keywords, repeated_options
 from pennyweight.cli.options import store_option
 
 EPILOG = """\b
@@ -27,8 +28,16 @@ nothing was called; 4 some attempts could not be made, or the store failed;
     "--subject", "subjects", multiple=True, metavar="NAME",
     help="Make only attempts of this subject. May be repeated.",
 )  # fmt: skip
+@repeated_options
 @store_option
-def command(run: str, file: str | None, subjects: tuple[str, ...], store: str | None) -> None:
+def command(
+    run: str,
+    file: str | None,
+    subjects: tuple[str, ...],
+    model: tuple[str, ...],
+    set: tuple[str, ...],
+    store: str | None,
+) -> None:
     """Make attempts of a RUN that others have started.
 
     Any number of workers, on any machines, share the attempts and the limits of a
@@ -48,10 +57,15 @@ def command(run: str, file: str | None, subjects: tuple[str, ...], store: str | 
     click.get_current_context().call_on_close(at.close)
     display = RunDisplay(at)
     with contextlib.redirect_stdout(display):
-        result = work(run, suite=file, store=at, subjects=subjects, watch=display)
+        result = work(
+            run, suite=file, store=at, subjects=subjects, watch=display,
+            **narrowing_keywords(model, set),
+        )  # fmt: skip
     failed = sum(result.errors.values())
     ended = result.tally.end
-    for line in work_sentences(result.run.id, result.made, failed, result.left, ended):
+    for line in work_sentences(
+        result.run.id, result.made, failed, result.left, ended, display.command
+    ):
         click.echo(line, err=True)
     if not result.left:
         compute_numbers(at, result.run.id)
