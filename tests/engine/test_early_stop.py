@@ -212,6 +212,15 @@ def test_it_can_be_resumed(folder):
     store.close()
 
 
+def test_options_make_no_smaller_suite_of_it(folder):
+    narrowed = ["--until-decided", "policy.yaml", "--concurrency", "2"]
+    first = pennyweight(folder, "run", "good.json", *narrowed)
+    again = pennyweight(folder, "gate", "latest", "--policy", "policy.yaml")
+    resumed = pennyweight(folder, "run", "--resume", *narrowed[:2])
+    assert [one.returncode for one in (first, again, resumed)] == [0] * 3, again.stdout
+    assert "tasks)" not in resumed.stderr, "no part is named: the run has the whole suite"
+
+
 def test_what_cannot_be_decided_early_is_refused_before_anything_is_called(folder):
     (folder / "value.yaml").write_text("thresholds: {accuracy: 85}")
     done = pennyweight(folder, "run", "good.json", "--until-decided", "value.yaml")

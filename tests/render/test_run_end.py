@@ -7,6 +7,7 @@ from pennyweight.engine.ending import (
     CallTooLarge,
     ClosedBecause,
     EndKind,
+    GivenUp,
     Limit,
     LimitReached,
     RunEnd,
@@ -62,6 +63,10 @@ from pennyweight.render.run_end import (
             "wrong: KEY refused 10 calls in a row. No such model.",
         ),
         (TakenOver(), "Another process continued this run."),
+        (
+            GivenUp(),
+            "This worker was silent for too long, so others have its attempts; start it again.",
+        ),
     ],
 )
 def test_every_reason_has_its_sentence(reason: StopReason, sentence: str) -> None:

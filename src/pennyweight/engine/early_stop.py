@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from pennyweight.engine.batches.pending import in_lane
 from pennyweight.errors import UsageError
 from pennyweight.gates.decision import decide, needed_metrics
 from pennyweight.gates.early_stopping import EarlyStopPlan, PlannedTask, shuffled
@@ -73,17 +74,21 @@ class GrowingSuite:
 
     def settings(self) -> RunSettings:
         """Return the settings that a run stores, so that it can be decided again."""
-        return EarlyStop(self.plan, self.seed, self.version).settings()
+        early = EarlyStop(self.plan, self.seed, self.version).settings()
+        return {**early, "tasks": len(self.suite.tasks), "runs": self.suite.runs}
 
     def parts(self) -> Iterator[LoadedSuite]:
         """Yield growing parts of the suite; the last one of each round has all tasks.
 
         Required tasks are tried first, because one failure ends the run. The statistical tests
-        still follow the random order, so they are not biased by it.
+        still follow the random order, so they are not biased by it. In batches, which take hours,
+        the parts double: the tests look at each of their sizes, also at those between two parts.
         """
         first = set(self.required)
+        waits = any(in_lane(subject, self.suite.limits) for subject in self.suite.subjects)
         for number in range(1, self.suite.runs + 1):
-            for size in sizes(len(self.suite.tasks), first=0 if first else FIRST):
+            looks = sizes(len(self.suite.tasks), first=0 if first else FIRST)
+            for size in doubling(looks) if waits else looks:
                 chosen = [t for i, t in enumerate(self.suite.tasks) if i < size or t.id in first]
                 if chosen:
                     yield replace(self.suite, tasks=tuple(chosen), runs=number, is_part=True)
@@ -93,3 +98,20 @@ class GrowingSuite:
         source = [RunSource(run, store)]
         records = read_records(source, needed_metrics(self.policy), self.policy.options)
         return decide(self.policy, records, self.baseline, self.plan)
+
+
+def doubling(looks: Iterable[int]) -> Iterator[int]:
+    """Yield those of increasing numbers that are at least twice the one before, and the last.
+
+    >>> list(doubling([10, 12, 15, 20, 24, 30]))
+    [10, 20, 30]
+    """
+    before = skipped = 0
+    for size in looks:
+        if size >= 2 * before:
+            yield size
+            before = skipped = size
+        else:
+            skipped = size
+    if skipped > before:
+        yield skipped

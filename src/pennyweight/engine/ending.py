@@ -70,6 +70,11 @@ class TakenOver:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenUp:
+    """The store gave this worker up, because it was silent; others have its attempts."""
+
+
+@dataclass(frozen=True, slots=True)
 class Deleted:
     """The run was deleted while attempts of it were made."""
 
@@ -84,7 +89,9 @@ class BatchesOut:
     """Why a provider did not take a further batch."""
 
 
-StopReason = BatchesOut | LimitReached | CallTooLarge | AccountClosed | TakenOver | Deleted
+Lost = TakenOver | GivenUp | Deleted
+"""The reasons after which nothing more may be written."""
+StopReason = BatchesOut | LimitReached | CallTooLarge | AccountClosed | Lost
 
 
 class EndKind(StrEnum):

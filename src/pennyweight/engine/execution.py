@@ -16,7 +16,7 @@ from pathlib import Path
 from pennyweight.engine.attempt_queues import AttemptQueues, OwnAttempts
 from pennyweight.engine.batches.pending import in_lane
 from pennyweight.engine.budget import Budget
-from pennyweight.engine.ending import Deleted, TakenOver
+from pennyweight.engine.ending import Deleted, GivenUp, TakenOver
 from pennyweight.engine.engine import Engine
 from pennyweight.engine.interrupts import Stopping
 from pennyweight.engine.pace import Pace, paced
@@ -307,8 +307,9 @@ class _Execution:
     def work(self, subjects: Collection[str]) -> WorkResult:
         """Make attempts that are up for workers."""
         interrupted = self._run(lambda: self._leased(subjects))
-        if self.tally.lost and not has_run(self.store, self.run.id):
-            self.tally.stop_reason = Deleted()
+        if self.tally.lost:
+            exists = has_run(self.store, self.run.id)
+            self.tally.stop_reason = GivenUp() if exists else Deleted()
         made, errors = self.tally.done, dict(self.tally.errors)
         rest = left(self.store, self.run.id)
         if not rest and not interrupted and not self.tally.stop_reason:

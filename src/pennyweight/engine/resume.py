@@ -142,9 +142,16 @@ def begin(run: StoredRun, suite: LoadedSuite, store: Store) -> tuple[Iterable[At
         text=suite.text,
         data_hash=suite.data_hash,
         attempts=count(suite),
-        settings={**_lasting_settings(run, suite), **settings_of(suite)},
+        settings={**_lasting_settings(run, suite), **settings_of(suite), **_whole(run, suite)},
     )
     return (attempts(suite), count(suite)) if todo is None else (todo, len(todo))
+
+
+def _whole(run: StoredRun, suite: LoadedSuite) -> RunSettings:
+    """Return the size of the whole suite, if this is a part of it that may grow."""
+    if not suite.is_part:
+        return {}
+    return {"tasks": run.settings["tasks"], "runs": run.settings["runs"]}
 
 
 def _lasting_settings(run: StoredRun, suite: LoadedSuite) -> RunSettings:

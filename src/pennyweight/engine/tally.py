@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pennyweight.engine.ending import BatchesOut, Deleted, EndKind, RunEnd, StopReason, TakenOver
+from pennyweight.engine.ending import BatchesOut, EndKind, Lost, RunEnd, StopReason
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Tally:
     @property
     def lost(self) -> bool:
         """Whether another process has continued the run, or has deleted it."""
-        return isinstance(self.stop_reason, TakenOver | Deleted)
+        return isinstance(self.stop_reason, Lost)
 
     @property
     def waits(self) -> bool:

@@ -14,6 +14,7 @@ from pennyweight.engine.ending import (
     ClosedBecause,
     Deleted,
     EndKind,
+    GivenUp,
     Limit,
     LimitReached,
     RunEnd,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _MESSAGE_WIDTH = 300
 _LOST: Mapping[type, str] = {
     TakenOver: "Another process continued this run.",
+    GivenUp: "This worker was silent for too long, so others have its attempts; start it again.",
     Deleted: "The run was deleted, so nothing more was written.",
 }
 
@@ -68,7 +70,7 @@ def stop_sentence(reason: StopReason) -> str:
             if because is ClosedBecause.NEVER_ANSWERED:
                 return clean(f"{name} has not answered a single call. {error}")
             return clean(f"{name} refused {plural(round(amount), 'call')} in a row. {error}")
-        case TakenOver() | Deleted():
+        case TakenOver() | GivenUp() | Deleted():
             return _LOST[type(reason)]
         case BatchesOut():
             return _out_sentence(reason)

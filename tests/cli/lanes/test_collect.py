@@ -55,6 +55,23 @@ def test_the_command_that_is_shown_collects_what_options_changed(server, tmp_pat
     assert (done.code, "3 of 3 attempts made" in done.err) == (0, True)
 
 
+POLICY = "on: confident\nthresholds: {accuracy: {threshold: '≥ 60%', indifference: 10%}}\n"
+
+
+def test_a_policy_that_is_decided_ends_a_run_in_batches(server, tmp_path):
+    batch_suite(tmp_path, server, tasks=300, limits={}, answer="last_line")
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    until = ("--until-decided", "policy.yaml", "--version", "2")
+    ran = pennyweight("run", "suite.yaml", "--batch", *until)
+    codes = []
+    while codes[-1:] in ([], [3]):
+        shown = ran.err.strip().splitlines()[-1].partition("pennyweight collect ")[2]
+        ran = pennyweight("collect", *(shlex.split(shown) or until))
+        codes.append(ran.code)
+    assert (codes, server.submissions()) == ([3, 0], [10, 10])
+    assert "Passed: policy.yaml" in ran.out
+
+
 def test_wrong_usage(server, tmp_path):
     wrong = pennyweight("collect", "--deadline", "soon")
     assert (wrong.code, "write 90s, 30m, 6h or 1d" in wrong.err) == (2, True)

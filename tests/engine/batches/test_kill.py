@@ -13,7 +13,7 @@ from batch_serving import DIALECTS, batch_server, batch_suite
 from engine.batches.driver import STEPS
 from pennyweight.api.lanes.collect import collect
 from pennyweight.engine.batches import inbox
-from pennyweight.store.lanes.batches import batches_of, out_batches
+from pennyweight.store.lanes.batches import batches_of, out_batches, set_batch
 from pennyweight.store.store import Store
 
 TASKS = 7
@@ -112,6 +112,19 @@ def test_a_batch_that_is_not_listed_yet_is_not_given_up(tmp_path):
         assert [batch.state for batch in batches_of(store, store.find("latest").id)] == [
             "submitting"
         ]
+
+
+@pytest.mark.parametrize("dialect", ["openai", "anthropic"])
+def test_a_clock_that_was_ahead_hides_no_batch(dialect, tmp_path, monkeypatch):
+    monkeypatch.setattr(inbox, "SETTLING", -1e6)
+    address = str(tmp_path / "store.db")
+    with batch_server(tmp_path) as server:
+        path = batch_suite(tmp_path, server, dialect, TASKS)
+        killed_at("submitted", address, "run", path)
+        with closing(Store(address)) as store:
+            (batch,) = batches_of(store, store.find("latest").id)
+            set_batch(store, batch.id, at=batch.at + 14 * 3600)
+        after_all(address, server)
 
 
 def test_a_nameless_batch_that_runs_may_be_ours(tmp_path, monkeypatch):

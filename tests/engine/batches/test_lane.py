@@ -455,6 +455,28 @@ def test_waiting_ends_when_everything_is_there(server, store, tmp_path, monkeypa
     assert told[3:] == [(1, 1)]  # the second turn
 
 
+def test_waiting_ends_when_a_batch_is_gone_or_the_key_is(server, store, tmp_path, monkeypatch):
+    server.control(hold=True)
+    started = pennyweight.run(batch_suite(tmp_path, server), store=store)
+    told = []
+
+    def refused(client, handle):
+        raise CallError("auth", "The key is not valid.", status=401)
+
+    class Watch(pennyweight.Watcher):
+        def waiting(self, out, pause):
+            told.append(out.batches)
+            if len(told) == 2:  # another batch replaces the one that is gone
+                (batch,) = batches_of(store, started.id)
+                set_batch(store, batch.id, handle="batch_lost")
+            if len(told) == 4:
+                monkeypatch.setattr(openai, "read", refused)
+
+    with pytest.raises(CallError, match="not valid"):
+        collect(store=store, wait=True, poll=0.01, watch=Watch())
+    assert (told, server.submissions()) == ([1] * 4, [5, 5])
+
+
 def test_replies_are_forgotten_once_records_have_them(server, store, tmp_path):
     pennyweight.run(batch_suite(tmp_path, server), store=store)
     run = collect(store=store)

@@ -18,6 +18,7 @@ from pennyweight.store.shared_runs import left
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.suite.narrowing import Narrowing
 from pennyweight.suite.values import LoadedSuite
+from pennyweight.text.safe import clean
 
 if TYPE_CHECKING:
     from pennyweight.engine.ending import StopReason
@@ -85,7 +86,10 @@ class RayWorkers:
                 "--store postgresql://…, or --on ray for a cluster on this machine alone."
             )
         if not Path(self.suite.path).is_file():
-            raise UsageError("--on ray sends the suite's file to the nodes; name it with --suite.")
+            raise UsageError(
+                f"--on ray sends the suite's file to the nodes, and {clean(self.suite.path)} is no "
+                "file. Write the suite to one; with --resume, --suite FILE names it."
+            )
         check_installed("Without it, 'pennyweight work' makes attempts on any machine.")
 
     def __call__(self, tally: Tally, count: Callable[[], None]) -> bool:

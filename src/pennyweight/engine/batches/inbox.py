@@ -49,8 +49,8 @@ GROUP, GROUP_BYTES = 200, 16 * 1024 * 1024
 """Results that are stored together: at most so many, and not many more bytes."""
 SETTLING = 600.0
 """Seconds after a submission in which a provider may not list the batch yet."""
-CLOCKS = 3600.0
-"""Seconds by which the provider's clock may differ from ours."""
+CLOCKS = 2 * 86400.0
+"""Seconds by which the provider's clock may differ from ours, such as by a wrong time zone."""
 SAMPLE = 20
 """Results that tell whose a batch is."""
 

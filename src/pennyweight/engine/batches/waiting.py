@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 from pennyweight.engine.execution import model_of
 from pennyweight.models.batch.service import BatchService
-from pennyweight.models.failure import CallError
+from pennyweight.models.failure import RETRYABLE, CallError
 from pennyweight.store.lanes.batches import (
     OutBatches,
     StoredBatch,
@@ -76,14 +75,15 @@ def _services(suite: LoadedSuite) -> Callable[[str], BatchService | None]:
 def _has_ended(
     batch: StoredBatch, service_of: Callable[[str], BatchService | None], store: Store
 ) -> bool:
-    """Whether a batch has ended, or its handle is not known, so that a collection can help."""
+    """Whether a collection can help: the batch has ended, is gone, or cannot be asked for."""
     service = service_of(batch.subject)
     if batch.handle is None or service is None:
         return True
-    with suppress(CallError):  # a provider that cannot be reached is asked again
+    try:
         remote = service.read(batch.handle)
-        done = min(remote.done or 0, batch.requests)
-        if done != batch.done:
-            set_batch(store, batch.id, done=done)
-        return remote.has_ended
-    return False
+    except CallError as error:  # a provider that cannot be reached is asked again
+        return error.kind not in RETRYABLE
+    done = min(remote.done or 0, batch.requests)
+    if done != batch.done:
+        set_batch(store, batch.id, done=done)
+    return remote.has_ended
