@@ -16,14 +16,14 @@ from pathlib import Path
 from pennyweight.engine.attempt_queues import AttemptQueues, OwnAttempts
 from pennyweight.engine.batches.pending import in_lane
 from pennyweight.engine.budget import Budget
-from pennyweight.engine.ending import Deleted, GivenUp, TakenOver
+from pennyweight.engine.ending import TakenOver
 from pennyweight.engine.engine import Engine
 from pennyweight.engine.interrupts import Stopping
 from pennyweight.engine.pace import Pace, paced
 from pennyweight.engine.resume import begin, held, key_of, place_of, settings_of
 from pennyweight.engine.sharing.leased_attempts import LeasedAttempts
 from pennyweight.engine.sharing.plan import can_share, check_plan, plans_of, put_up_plan
-from pennyweight.engine.sharing.worker import Worker
+from pennyweight.engine.sharing.worker import Worker, loss
 from pennyweight.engine.tally import Tally
 from pennyweight.engine.workforce import recorded
 from pennyweight.errors import StoreError, UsageError
@@ -33,7 +33,6 @@ from pennyweight.models.providers import find
 from pennyweight.record import AttemptKey
 from pennyweight.schema.user_code import suite_folder
 from pennyweight.store.lanes.batches import keys_under_way, out_batches
-from pennyweight.store.lease import has_run
 from pennyweight.store.shared_runs import (
     errors_by_kind,
     failed_attempts,
@@ -306,10 +305,10 @@ class _Execution:
 
     def work(self, subjects: Collection[str]) -> WorkResult:
         """Make attempts that are up for workers."""
+        before = shared_run(self.store, self.run.id)
         interrupted = self._run(lambda: self._leased(subjects))
         if self.tally.lost:
-            exists = has_run(self.store, self.run.id)
-            self.tally.stop_reason = GivenUp() if exists else Deleted()
+            self.tally.stop_reason = loss(self.store, self.run.id, before)
         made, errors = self.tally.done, dict(self.tally.errors)
         rest = left(self.store, self.run.id)
         if not rest and not interrupted and not self.tally.stop_reason:

@@ -14,6 +14,7 @@ from sqlalchemy import func, select
 from engine.command import ended, kept, run, start
 from engine.serving import calls, server, suite
 from engine.test_kill import wait_for
+from pennyweight.store.shared_runs import take_down
 from pennyweight.store.store import Store
 from pennyweight.store.tables import METADATA
 
@@ -139,6 +140,21 @@ def test_a_worker_that_comes_back_too_late_writes_nothing(postgresql, tmp_path):
         assert calls(slow) <= 24 + 4
 
 
+def test_a_worker_of_a_run_that_another_process_continues(tmp_path):
+    """One process alone continues a run in SQLite: it ends the sharing, and nobody was silent."""
+    address = str(tmp_path / "store.db")
+    with server(0.5) as slow:  # it is far from its end when it loses the run
+        path = suite(tmp_path, slow, tasks=TASKS)
+        put_up(address, path)
+        worker = start(address, "work", "--suite", path)
+        wait_for(lambda: calls(slow) > 4, worker)
+        with closing(Store(address)) as store:
+            take_down(store, store.find("latest").id)
+        code, said = ended(worker)
+        assert (code, "Another process continued this run." in said) == (4, True), said
+        assert calls(slow) < TASKS
+
+
 def test_an_interrupted_worker_gives_back_what_it_did_not_finish(postgresql, tmp_path):
     address = postgresql.database()
     with server(0.1) as slow:
@@ -185,7 +201,7 @@ def test_a_worker_of_a_deleted_run_stops_and_writes_nothing(store_address, tmp_p
         code, said = ended(worker)
         assert code == 4, said
         assert "The run was deleted, so nothing more was written." in said
-        assert "Traceback" not in said
+        assert "Error" not in said
         assert calls(slow) < TASKS
     with closing(Store(store_address)) as store, store.engine.connect() as connection:
         for table in METADATA.tables.values():

@@ -67,7 +67,7 @@ def command(
         result.run.id, result.made, failed, result.left, ended, display.command
     ):
         click.echo(line, err=True)
-    if not result.left:
+    if not (result.left or result.tally.lost):
         compute_numbers(at, result.run.id)
     if result.interrupted:
         raise click.exceptions.Exit(130)

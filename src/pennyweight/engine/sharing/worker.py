@@ -10,14 +10,23 @@ from contextlib import suppress
 from typing import Any
 
 from pennyweight.engine.budget import Budget
+from pennyweight.engine.ending import Deleted, GivenUp, Lost, TakenOver
 from pennyweight.engine.limiter import ClosedError
 from pennyweight.engine.resume import HEARTBEAT
 from pennyweight.engine.sharing.grants import Grants
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.store.connection import guarded, limit_idle
 from pennyweight.store.lanes.turns import take_turns
-from pennyweight.store.lease import Fence
-from pennyweight.store.shared_runs import Claim, LostLeaseError, claim, join, leave, renew
+from pennyweight.store.lease import Fence, has_run
+from pennyweight.store.shared_runs import (
+    Claim,
+    LostLeaseError,
+    SharedRun,
+    claim,
+    join,
+    leave,
+    renew,
+)
 from pennyweight.store.shared_runs import shared_run as find_shared
 from pennyweight.store.store import Store
 
@@ -111,6 +120,14 @@ class Worker:
         if not self._fence.lost:
             with suppress(StoreError, LostLeaseError):  # it is given up a little later then
                 leave(self.store, self.run_id, self.id, done)
+
+
+def loss(store: Store, run_id: str, before: SharedRun | None) -> Lost:
+    """Return why a store accepts nothing more from a worker that began with a shared run."""
+    if not has_run(store, run_id):
+        return Deleted()
+    now = find_shared(store, run_id)
+    return GivenUp() if now and before and now.began == before.began else TakenOver()
 
 
 def _not_shared(run_id: str) -> str:
