@@ -92,6 +92,9 @@ def test_it_is_the_estimate_of_ppi_python(records, labels):
         (60, 20, {"right": (0.6, 0.6)}),
         (1000, 50, {"rate": 0.9, "right": (0.99, 0.9)}),
         (200, 200, {"rate": 0.5, "right": (0.8, 0.8)}),
+        (30, 30, {"rate": 0.95, "right": (0.98, 0.3)}),
+        (30, 30, {"rate": 0.2, "right": (1.0, 0.5), "attempts": 5}),
+        (60, 57, {"right": (0.6, 0.6)}),
         (1000, 100, {"attempts": 10}),
     ],
 )

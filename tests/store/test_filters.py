@@ -28,7 +28,7 @@ def labelled(store):
         add_remark(store, AttemptKey(RUN, "m", "T0", task, 1), who=who, verdict=verdict, **more)
 
     say("a", "Ada", "wrong", draw="random")
-    say("a", "Ada", "right", note="on second thought")
+    say("a", "Ada", "right", note="on second thought", draw="disagreement")
     say("b", "Ada", "wrong")
     say("c", "Bob", "unsure")
     return store
@@ -55,9 +55,8 @@ def test_the_newest_verdict_is_shown_and_how_it_was_drawn_stays(labelled):
     rows = queries.page(labelled, RUN, Filter()).rows
     assert [row["person_verdict"] for row in rows] == ["right", "wrong", "unsure", None, None]
     said = {one.key.task_id: one for one in record_verdicts(labelled, RUN)}
-    assert (said["a"].verdict, said["a"].draw, said["a"].note) == (
-        "right", "random", "on second thought",
-    )  # fmt: skip
+    assert (said["a"].verdict, said["a"].note) == ("right", "on second thought")
+    assert [said[task].draws for task in "abc"] == [{"random", "disagreement"}, set(), set()]
 
 
 def test_errors_are_found_by_their_kind(labelled):

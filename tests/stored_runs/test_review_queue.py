@@ -146,9 +146,9 @@ def test_labels_correct_the_metric_of_each_side(store):
 
 def test_a_tie_and_doubt_are_no_label():
     key = ("m", "T0", "a", 1)
-    one, two = Label(key, "A", "right", None), Label(key, "B", "wrong", "random")
+    one, two = Label(key, "A", "right", ()), Label(key, "B", "wrong", {"random"})
     assert label_frame([one, two])["label"].to_list() == [None]
-    assert label_frame([one, two, Label(key, "C", "wrong", None)])["label"].to_list() == [0.0]
+    assert label_frame([one, two, Label(key, "C", "wrong", ())])["label"].to_list() == [0.0]
     assert label_frame([one, two])["drawn"].to_list() == [True]
 
 
@@ -173,3 +173,20 @@ def test_verdicts_are_exported(store, tmp_path):
     before, after = (pennyweight.score(one, store=store) for one in (RUN, path))
     value = [one.groups[0]["accuracy"].value for one in (before, after)]
     assert value[0] == value[1]
+
+
+def test_labels_from_elsewhere_are_asked_again_in_a_random_queue(store):
+    """Else the random sample would lack the records that somebody had a reason to look at."""
+    keys = review_queue(RUN, size=40, seed=2, store=store)
+    for key in review_queue(RUN, draw="disagreement", size=30, seed=2, store=store):
+        remark_on_record(store, key, who="Ida", verdict=said(key), draw="disagreement")
+    before = answered(RUN, "Ida", store)
+    assert {*before} & {*keys}
+    assert not {*answered(RUN, "Ida", store, queue="random")} & {*keys}
+    asked = ("--queue", "random", "--size", 40, "--seed", 2, "--blind", "--as", "Ida")
+    done = review(store, *asked, given="".join(f"{said(key)[0]}\n\n" for key in keys))
+    assert "40 verdicts saved, 40 of 40 records labelled" in done.stderr
+    remark_on_record(store, keys[0], who="Ida", verdict=said(keys[0]), draw="disagreement")
+    assert {*answered(RUN, "Ida", store, queue="random")} == {*keys}
+    more = ("--queue", "disagreement", "--size", 30, "--seed", 2, "--as", "Ida")
+    assert "0 verdicts saved, 30 of 30" in review(store, *more).stderr

@@ -224,7 +224,7 @@ def _said(source: RunSource) -> pl.DataFrame | None:
     verdicts = record_verdicts(source.store, source.run_id)
     if not verdicts:
         return None
-    labels = [Label(tuple(one.key[1:]), one.who, one.verdict, one.draw) for one in verdicts]
+    labels = [Label(tuple(one.key[1:]), one.who, one.verdict, one.draws) for one in verdicts]
     notes: dict[tuple[Any, ...], str] = {}
     for one in verdicts:
         text = f"{one.who}: {one.verdict}" + (f" ({one.note})" if one.note else "")

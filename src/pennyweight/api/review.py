@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pennyweight.api.sources import open_store, runs_of
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.record import AttemptKey
-from pennyweight.scoring.labelled import LabelledRun
+from pennyweight.scoring.labelled import RANDOM, LabelledRun
 from pennyweight.sources.source import Source
 from pennyweight.store.remarks import record_verdicts
 from pennyweight.store.store import Store
@@ -74,10 +74,16 @@ def review_queue(
     return drawn_records(at.find(run), at, draw=draw, seed=seed, size=size)
 
 
-def answered(run: str, reviewer: str, store: Store) -> dict[AttemptKey, str]:
-    """Return the verdict of a person on each record that they labelled."""
-    said = record_verdicts(store, run)
-    return {one.key: one.verdict for one in said if one.who == reviewer}
+def answered(
+    run: str, reviewer: str, store: Store, *, queue: Draw | None = None
+) -> dict[AttemptKey, str]:
+    """Return the verdict of a person on each record that they labelled.
+
+    With a `queue`, only of the records that count as done in it. In one that is drawn at random,
+    labels from elsewhere do not: without those records, the others would not stand for all.
+    """
+    said = [one for one in record_verdicts(store, run) if one.who == reviewer]
+    return {one.key: one.verdict for one in said if queue != RANDOM or RANDOM in one.draws}
 
 
 def agreement(

@@ -66,7 +66,8 @@ class Label:
     """The values of `KEY_IN_RUN`."""
     who: str
     verdict: str
-    draw: str | None
+    draws: frozenset[str]
+    """How queues chose the record; none of them where the person did."""
 
 
 def label_frame(labels: Iterable[Label]) -> pl.DataFrame:
@@ -76,7 +77,7 @@ def label_frame(labels: Iterable[Label]) -> pl.DataFrame:
         several.setdefault(one.record, []).append(one)
     rows = [
         (*record, _majority([VALUES.get(one.verdict) for one in said]),
-         any(one.draw == RANDOM for one in said))
+         any(RANDOM in one.draws for one in said))
         for record, said in several.items()
     ]  # fmt: skip
     texts = {n: pl.Int64 if n == "attempt" else pl.String for n in KEY_IN_RUN}

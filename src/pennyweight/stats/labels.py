@@ -85,7 +85,8 @@ def corrected_share(
     The value is the mean verdict over all records plus the mean of (label − verdict) over the
     labelled ones, which must be a random part of them. It is the estimate of Angelopoulos et al.
     (2023) with λ = unlabelled / all. Its interval joins that of the mean verdict and Tango's of the
-    mean difference, so it does not shrink to nothing where all labels agree.
+    mean difference, so it does not shrink to nothing where all labels agree. It contains the
+    interval that labels of all records would have: fewer labels cannot say more.
     """
     known = ~np.isnan(labels)
     n, every = int(known.sum()), len(verdicts)
@@ -103,20 +104,24 @@ def corrected_share(
     together = _correlation(verdicts[known], apart) * math.sqrt(n / every)
     low = value - _joined(mean - ends[0], shift - moved[0], together)
     high = value + _joined(ends[1] - mean, moved[1] - shift, together)
-    value, low, high = (min(max(x, 0.0), 1.0) for x in (value, low, high))
+    value = min(max(value, 0.0), 1.0)
+    least = _all_labelled(value, verdicts, tasks, confidence)
+    low, high = (min(max(x, 0.0), 1.0) for x in (min(low, least[0]), max(high, least[1])))
     parts = (ends[1] - ends[0]) / 2, (moved[1] - moved[0]) / 2
-    halved = (high - low) / 2 >= _all_labelled(value, verdicts, tasks, confidence)
+    halved = (high - low) / 2 >= least[1] - least[0]
     to_halve = _to_halve(*parts, together, n, every) if halved else None
     return CorrectedShare(value, (low, high), mean, every, n, to_halve)
 
 
-def _all_labelled(value: float, verdicts: Floats, tasks: Tasks, confidence: float) -> float:
-    """Return how wide the interval would be if all records were labelled and the value stayed."""
+def _all_labelled(
+    value: float, verdicts: Floats, tasks: Tasks, confidence: float
+) -> tuple[float, float]:
+    """Return the interval if all records were labelled and the value stayed."""
     n, groups = len(verdicts), len(np.unique(tasks))
     error = math.sqrt(value * (1 - value) / n * _crowding(verdicts, tasks))
     rate, spread, size, clusters = np.array([[value], [error], [n], [groups]], float)
     low, high = rate_interval(rate, spread, size, clusters, confidence)
-    return float(high[0] - low[0])
+    return float(low[0]), float(high[0])
 
 
 def _rate_ends(values: Floats, tasks: Tasks, confidence: float) -> Ends:

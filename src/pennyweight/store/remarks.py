@@ -74,13 +74,13 @@ def of_runs(store: Store) -> tuple[tuple[str, str | None, str | None], ...]:
 
 @dataclass(frozen=True, slots=True)
 class RecordVerdict:
-    """The latest verdict of a person about a record; `draw` is how a queue chose the record."""
+    """The latest verdict of a person about a record; `draws` are how queues chose the record."""
 
     key: AttemptKey
     who: str
     verdict: str
     note: str | None
-    draw: str | None
+    draws: frozenset[str]
     at: float
 
 
@@ -98,8 +98,8 @@ def record_verdicts(store: Store, run: str) -> list[RecordVerdict]:
         key = AttemptKey(*row[: len(KEY)])
         who, verdict, note, draw, at = row[len(KEY) :]
         before = latest.pop((key, who), None)
-        draw = draw or (before.draw if before else None)  # a second look was drawn as the first
-        latest[key, who] = RecordVerdict(key, who, verdict, note, draw, at)
+        draws = (before.draws if before else frozenset()) | ({draw} if draw else set())
+        latest[key, who] = RecordVerdict(key, who, verdict, note, draws, at)
     return list(latest.values())
 
 

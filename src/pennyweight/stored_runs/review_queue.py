@@ -94,7 +94,7 @@ def _divided(run: StoredRun, store: Store) -> frozenset[tuple[Any, ...]]:
 def run_labels(run: StoredRun, store: Store, *, confidence: float = 0.95) -> LabelledRun:
     """Compare what people said about the records of a run with its automatic verdicts."""
     said = record_verdicts(store, run.id)
-    labels = [Label(tuple(one.key[1:]), one.who, one.verdict, one.draw) for one in said]
+    labels = [Label(tuple(one.key[1:]), one.who, one.verdict, one.draws) for one in said]
     if not labels:
         return LabelledRun(run.id, (), 0, 0, 0, (), confidence)
     return labelled_run(run.id, verdict_frame(run, store), labels, confidence)

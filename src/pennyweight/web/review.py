@@ -128,10 +128,12 @@ def _moves(run: str, choice: QueueChoice, done: list[bool], at: int | None) -> d
 
 def _record(query: Any, site: Site, state: Any, choice: QueueChoice) -> dict[str, Any]:
     run, store = state.run, site.store
+    draw: Any = choice.draw
     unnamed = QueueChoice(choice.draw, "", choice.size, choice.seed)
     keys = _drawn(store, run.id, state.stamp, unnamed)
     given = reviews.answered(run.id, choice.who, store)
-    done = [key in given for key in keys]
+    counted = reviews.answered(run.id, choice.who, store, queue=draw)
+    done = [key in counted for key in keys]
     at = None if query.get("at") == "end" else _place(query, done)
     values = _moves(run.id, choice, done, at)
     if at is None:
@@ -146,6 +148,7 @@ def _record(query: Any, site: Site, state: Any, choice: QueueChoice) -> dict[str
         "key": write_key(row),
         "measures": detail.measures,
         "mine": given.get(keys[at]),
+        "elsewhere": keys[at] in given and keys[at] not in counted,
         "turns": record_texts.prompt_turns(row["messages"], row["input"], raw=False),
         "reply": record_texts.unmarked_text(reply, record_texts.REPLY_BYTES),
         "thought": record_texts.unmarked_text(thought, record_texts.THOUGHT_BYTES),
