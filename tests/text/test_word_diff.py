@@ -1,5 +1,7 @@
 """Differences are marked word by word, for as long as a page has time for it."""
 
+from itertools import pairwise
+
 from pennyweight.text.word_diff import WordDiff
 
 
@@ -13,6 +15,18 @@ def test_what_differs_is_marked():
 def test_a_page_has_one_budget_for_all_its_differences():
     differences = WordDiff(0.0)
     assert differences.mark("it is 7", "it is 8") is None
+
+
+def test_long_texts_are_compared_by_lines_first():
+    """A thousand words are too many to compare each with each."""
+    lines = [f"Line {n} has a few words of its own, as the others do.\n" for n in range(200)]
+    other = [*lines[:50], "Here is one more.\n", *lines[50:199], "Line 199 has none.\n"]
+    left, right = WordDiff().mark("".join(lines), "".join(other))
+    assert "".join(text for text, _ in left) == "".join(lines)
+    assert "".join(text for text, _ in right) == "".join(other)
+    assert [text for text, differs in right if differs] == ["Here is one more.\n", "none"]
+    assert all(a[1] != b[1] for side in (left, right) for a, b in pairwise(side))
+    assert WordDiff().mark("".join(lines), "".join(f"not {line}" for line in lines)) is None
 
 
 def test_texts_that_would_take_minutes_are_given_up():

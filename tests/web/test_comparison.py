@@ -69,7 +69,7 @@ def test_the_sides_are_swapped(served):
 def test_replies_are_of_the_chosen_side_and_say_what_they_leave_out(served):
     sides = [quote(json.dumps([r, {"tier": "T209"}])) for r in (OLD, NEW)]
     text = served.get(f"/compare/task?a={sides[0]}&b={sides[1]}&task=tiers")[2]
-    assert text.count("The first 20,000 of 25,004 characters.") == 2
+    assert text.count("The beginning and the end, 20,000 of 25,004 characters.") == 2
     for name in (OLD, NEW):
         assert f"{name} · m · T209 · 1</a>" in text
         assert f"/runs/{name}/record?key=" in text

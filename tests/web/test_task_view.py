@@ -4,6 +4,7 @@ import json
 from urllib.parse import quote
 
 from pennyweight.render.transcript.replies import reply_parts
+from web.serving import command, serving
 
 
 def place(task, tier="T0", attempt=1):
@@ -47,3 +48,35 @@ def test_equal_lines_are_folded_away_from_differences():
     assert "".join(p.text for p in parts) == f"{text}x{text}"
     assert [p.lines for p in parts] == [18, 0, 0, 0, 17]
     assert [p.lines for p in reply_parts([(text, False)])] == [0]
+
+
+def test_long_texts_are_folded_too():
+    text = "".join(f"{n}\n" for n in range(200))
+    for pieces in ([(text, False)], [("x", False), (text, True)]):
+        parts = list(reply_parts(pieces))
+        assert "".join(p.text for p in parts) == "".join(text for text, _ in pieces)
+        (folded,) = (p for p in parts if p.lines)
+        assert (folded.lines, folded.equal, folded.differs) == (164, False, pieces[-1][1])
+
+
+def test_replies_that_are_too_long_for_the_page_are_told_apart_and_show_their_ends(tmp_path):
+    said = "".join(f"Line {n} of a long thought.\n" for n in range(900))
+    ends = ("So it is 42.", "So it is 42.", "So it is 41.")
+    rows = [
+        {"task_id": "sum", "subject": "m", "attempt": n, "target": "42", "answer": end[-3:-1],
+         "response": said + end}
+        for n, end in enumerate(ends, 1)
+    ]  # fmt: skip
+    (tmp_path / "records.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command("import", "records.jsonl", "--as", "long", folder=tmp_path)
+    with serving(tmp_path) as server:
+        server.digest("long")
+        key = quote(json.dumps(["sum", "m", "T0", 1]))
+        page = server.get(f"/runs/long/task?key={key}")[2]
+    assert "2 distinct replies in 3 attempts" in page
+    first, second = page.split("<article")[1:]
+    assert "So it is <mark" in first
+    assert 'class="after">41</mark>' in second
+    assert "[…]" in second
+    assert "equal lines" in second
+    assert "The beginning and the end, 12,000 of" in second

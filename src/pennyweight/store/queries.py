@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, and_, func, select
+from sqlalchemy import Select, and_, case, func, select
 
 from pennyweight.record import KEY, PERSON, AttemptKey
 from pennyweight.store.cells import check_column, checked
@@ -46,6 +46,8 @@ from pennyweight.store.verdicts import BehaviourVerdict, scenario_text
 
 LISTED_CHARACTERS = 240
 """The length to which texts are cut in a list."""
+END_PART = 6
+"""Of a longer reply, the end is shown beside others: this part of what is shown."""
 
 SORTS = (*RANGES, *FLAGS, *(n for n in TEXT_FILTERS if n != "task_id"), "attempt")
 """Columns that records can be sorted by."""
@@ -257,18 +259,24 @@ def siblings(
 ) -> list[dict[str, Any]]:
     """Read the attempts at a task with their measures, restricted to the `chosen` column values.
 
-    Texts are cut to `longest` characters; `length` is the full length of the response.
+    Texts are cut to `longest` characters. `length` is the full length of the response, `end` the
+    end of one that is cut, and attempts with equal responses have the same number as `same`.
     """
     c = RECORD.c
     on = [MEASURED.c[n] == c[n] for n in KEY]
     texts = [func.substr(c[n], 1, longest).label(n) for n in ("response", "error")]
-    same = [c[known_name(n, TEXT_FILTERS)] == value for n, value in (chosen or {}).items()]
+    length, tail = func.length(c.response), longest // END_PART
+    if longest:
+        end = func.substr(c.response, length - tail + 1)
+        texts.append(case((length > longest, end), else_="").label("end"))
+        texts.append(func.dense_rank().over(order_by=c.response).label("same"))
+    wanted = [c[known_name(n, TEXT_FILTERS)] == value for n, value in (chosen or {}).items()]
     query = (
         select(*(c[n] for n in (*ORDER, "status", "latency_ms", "cost_usd")), *texts)
         .add_columns(*(MEASURED.c[n] for n in ("answer", "correct", "passed", "total_tokens")))
-        .add_columns(func.length(c.response).label("length"))
+        .add_columns(length.label("length"))
         .select_from(RECORD.outerjoin(MEASURED, and_(*on)))
-        .where(c.run == run, c.task_id == task, *same)
+        .where(c.run == run, c.task_id == task, *wanted)
         .order_by(c.subject, c.tier, c.attempt)
         .limit(limit)
     )

@@ -140,7 +140,7 @@ def _record(query: Any, site: Site, state: Any, choice: QueueChoice) -> dict[str
         return values
     detail = api_records.detail(store, run, keys[at])
     row, reply = detail.row, detail.row["response"] or ""
-    thought = record_texts.shown_thought(detail.measures, reply) or ""
+    thought = record_texts.shown_thought(detail.measures, reply, row["reasoning"]) or ""
     steps = trajectory.trajectory(row)
     new_page()
     return values | {

@@ -35,6 +35,9 @@ def test_a_thought_that_is_part_of_the_reply_is_left_out():
     assert shown_thought(measured, "It is so.\nFINAL_ANSWER: 4") is None
     assert shown_thought(measured, "FINAL_ANSWER: 4") == "It is so."
     assert shown_thought({"cot": None}, "It is so.") is None
+    both = {"cot": "Hm. Well.\nIt is so."}
+    assert shown_thought(both, "It is so.\nFINAL_ANSWER: 4", "Hm. Well.\n") == "Hm. Well."
+    assert shown_thought(both, "FINAL_ANSWER: 4", "Hm. Well.\n") == both["cot"]
 
 
 def test_the_prompt_is_shown_message_by_message():

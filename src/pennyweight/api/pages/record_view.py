@@ -67,7 +67,9 @@ def record_view(
     """Render the texts of a record, as Markdown or as they are; most steps can be `fetched`."""
     new_page()
     row, reply = detail.row, detail.row["response"] or ""
-    answer, thought = detail.measures["answer"], texts.shown_thought(detail.measures, reply)
+    answer = detail.measures["answer"]
+    thought = texts.shown_thought(detail.measures, reply, row["reasoning"])
+    apart = thought is not None and thought == (detail.measures["cot"] or "").strip()
     marked = texts.marked_reply(reply, answer, detail.rule, detail.evidence_spans)
     pieces = texts.shortened(marked, texts.REPLY_BYTES)
     thoughts = texts.shortened([(thought or "", "")], texts.THOUGHT_BYTES)
@@ -78,7 +80,7 @@ def record_view(
         raw=raw,
         turns=texts.prompt_turns(row["messages"], row["input"], raw=raw),
         reply=texts.shown_text(
-            pieces if thought else texts.with_corrections(with_wrong_steps(pieces)),
+            pieces if apart else texts.with_corrections(with_wrong_steps(pieces)),
             texts.REPLY_BYTES,
             raw=raw,
         ),

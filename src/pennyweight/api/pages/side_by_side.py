@@ -16,6 +16,7 @@ from pennyweight.api.pages.run_sides import (
     shared_columns,
     values_of,
 )
+from pennyweight.api.pages.task_attempts import shown_reply
 from pennyweight.api.score import rescored
 from pennyweight.errors import InputError, UsageError
 from pennyweight.record import BY_NAME
@@ -289,7 +290,7 @@ class RunComparisons:
         ]
         pairs, diff = [], WordDiff()
         for title, pair in islice(_aligned(attempts), MAX_REPLIES):
-            texts = [(one[1] if one else {}).get("response") or "" for one in pair]
+            texts = [shown_reply(one[1] if one else None) for one in pair]
             marked = diff.mark(*texts)
             pieces = marked or [[(text, False)] for text in texts]
             shown = []

@@ -15,7 +15,7 @@ from pennyweight.text.word_diff import MarkedWords, WordDiff
 MAX_ATTEMPTS = 1_000
 """Attempts at one task that the matrix shows."""
 MAX_CHARACTERS = 12_000
-"""Of longer replies, the beginning is shown and compared."""
+"""Of longer replies, the beginning and the end are shown and compared."""
 MAX_REPLIES = 12
 """Distinct replies on one page."""
 Side = tuple[str, str]
@@ -71,6 +71,12 @@ def task_attempts(store: Store, key: AttemptKey, *, texts: bool = True) -> TaskA
     return TaskAttempts(sides, numbers, _replies(groups[:MAX_REPLIES]), len(groups), more)
 
 
+def shown_reply(row: Mapping[str, Any] | None) -> str:
+    """Return the reply of an attempt, or its two ends if it was cut when it was read."""
+    text, end = (row["response"] or "", row["end"]) if row else ("", "")
+    return f"{text[: len(text) - len(end)]}\n[…]\n{end}" if end else text
+
+
 def first_attempt(store: Store, run: str, task: str, where: Mapping[str, str]) -> AttemptKey:
     """Find the first attempt at a task, of a subject or a tier if one is named."""
     rows = queries.siblings(store, run, task, where, limit=1, longest=0)
@@ -85,9 +91,7 @@ def _groups(
     """Group the attempts by their replies; the group of the chosen attempt comes first."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
-        cut = (row["length"] or 0) > MAX_CHARACTERS  # what is cut may differ in its rest
-        same = (row["response"], row["error"], *(_key(row) if cut else ()))
-        groups.setdefault(same, []).append(row)
+        groups.setdefault((row["same"], row["error"]), []).append(row)
     at = [getattr(chosen, name) for name in queries.ORDER]
     order = sorted(groups.values(), key=lambda group: all(_key(row) != at for row in group))
     return list(order)
@@ -99,7 +103,7 @@ def _key(row: Mapping[str, Any]) -> list[Any]:
 
 def _replies(groups: Sequence[Sequence[Mapping[str, Any]]]) -> list[DistinctReply]:
     """Mark what each reply has and the first one has not; in the first, what the second lacks."""
-    texts = [group[0]["response"] or "" for group in groups]
+    texts = [shown_reply(group[0]) for group in groups]
     diff, shown = WordDiff(), [[(text, False)] for text in texts]
     marked = [False] * len(texts)
     for number, text in enumerate(texts[1:], 1):

@@ -127,10 +127,15 @@ def rule_in_words(rule: AnswerRule | None) -> str:
     return f"{KINDS[rule.kind]}{value}" if rule else ""
 
 
-def shown_thought(measures: Mapping[str, Any], reply: str) -> str | None:
-    """Return the chain of thought, or None where it is a part of the reply."""
-    cot: str | None = measures["cot"]
-    return None if (cot or "").strip() in reply else cot
+def shown_thought(
+    measures: Mapping[str, Any], reply: str, reasoning: str | None = None
+) -> str | None:
+    """Return the chain of thought without what the reply has too; None where that is all of it."""
+    cot = (measures["cot"] or "").strip()
+    if cot in reply:
+        return None
+    own = (reasoning or "").strip()
+    return own if own and cot.startswith(own) and cot[len(own) :].strip() in reply else cot
 
 
 def shortened(pieces: Sequence[MarkedText], most: int) -> list[MarkedText]:
