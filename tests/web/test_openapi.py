@@ -19,13 +19,14 @@ NEVER = {"POST /api/runs", "POST /api/uploads", "POST /api/runs/{run}/stop"}
 """What nothing is found for: no run is begun or under way, no file fits."""
 
 
-def config(run, suite, policy, mark):
+def config(run, suite, policy, mark, record):
     """Let most requests name what is there, else nearly all end at 'no such run'."""
     keys = [["age", "smollm2", "T0", 1], ["steps", "smollm2", "T2", 2]]
     known = {"runs": [run], "keys": [json.dumps(k) for k in keys], "policies": [policy]}
     known |= {"suites": [suite], "sorts": ["latency_ms", ""], "tiers": ["T0", "T2"]}
     known["places"] = ["", json.dumps(keys[0])]
-    known |= {"verdicts": ["right", "wrong"], "marks": [mark]}
+    known |= {"verdicts": ["right", "wrong"], "marks": [mark], "records": [record]}
+    known |= {"people": ["Ada"]}
     bound = {"path.run": "runs", "query.key": "keys", "body.key": "keys", "query.sort": "sorts"}
     bound |= {
         "query.after": "places",
@@ -40,6 +41,11 @@ def config(run, suite, policy, mark):
     lines += [f'"{p}" = {{ dictionary = "{n}", probability = 0.75 }}' for p, n in bound.items()]
     lines.append('[[operations]]\ninclude-name = "POST /api/plan"\n[operations.parameters]')
     lines.append('"body.suite" = { dictionary = "suites", probability = 0.75 }')
+    lines.append(
+        '[[operations]]\ninclude-name = "POST /api/runs/{run}/review"\n[operations.parameters]'
+    )
+    lines.append('"body.record" = { dictionary = "records", probability = 0.75 }')
+    lines.append('"body.who" = { dictionary = "people", probability = 0.75 }')
     return "\n".join(lines)
 
 
@@ -60,7 +66,9 @@ def test_every_answer_is_as_declared(own, tmp_path):
     policy = re.search(r'<option value="([0-9a-f]{16})">', server.get("/gates")[2])[1]
     asked = server.get(f"/runs/{run}/review?draw=questions&as=me")[2]
     mark = re.search(r'data-mark="([^"]+)"', asked)[1]
-    (tmp_path / "schemathesis.toml").write_text(config(run, suite, policy, mark))
+    drawn = server.get(f"/runs/{run}/review?as=me")[2]
+    record = re.search(r'data-record="([^"]+)"', drawn)[1]
+    (tmp_path / "schemathesis.toml").write_text(config(run, suite, policy, mark, record))
     done = subprocess.run(
         [
             *(program, "run", f"{server.address}/openapi.json", "--checks", CHECKS),

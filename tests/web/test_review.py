@@ -61,6 +61,40 @@ def test_records_are_labelled_by_keys(reviewed, open_page, width):
     assert found["remarks"][0]["note"] == "as I see it, wrong"
 
 
+def test_a_blind_queue_tells_nobody_who_answered(reviewed):
+    server, run = reviewed
+    drawn = server.json(f"/api/runs/{run}/review?size=6&seed=8")[1]
+    address = f"/runs/{run}/review?as=Zoe&size=6&seed=8&blind=1&at="
+    for number, key in enumerate(drawn, 1):
+        page = server.get(f"{address}{number}")[2]
+        _, subject, tier, _ = json.loads(key)
+        assert not {subject, tier} & set(re.findall(r"[\w-]+", page.split("<main")[1]))
+        assert "record?key=" not in page
+        given = dict(re.findall(r'data-(record|draw|size|seed)="([^"]*)"', page))
+        given |= {"size": int(given["size"]), "seed": int(given["seed"])}
+        form = {**given, "verdict": "wrong", "who": "Zoe"}
+        status, answer = server.post(f"/api/runs/{run}/review", form)
+        assert (status, answer) == (201, {"run": run})
+        found = server.json(f"/api/runs/{run}/record?key={quote(key)}")[1]["remarks"]
+        assert (found[0]["who"], found[0]["verdict"]) == ("Zoe", "wrong")
+    assert "6 of 6 labelled" in server.get(f"{address}end")[2]
+    status, answer = server.post(f"/api/runs/{run}/review", {**form, "record": "0" * 16})
+    assert (status, "has changed" in answer["detail"]) == (404, True)
+    assert server.post(f"/api/runs/{run}/review", {**form, "who": " "})[0] == 400
+    at_rest = server.get(f"/runs/{run}/review?as=Zoe&draw=disagreement&size=6&seed=8")[2]
+    assert "Answer again" not in at_rest
+
+
+def test_a_label_from_elsewhere_is_asked_for_again(reviewed):
+    server, run = reviewed
+    key = server.json(f"/api/runs/{run}/review?size=1&seed=77")[1][0]
+    form = {"key": key, "verdict": "right", "who": "Kim"}
+    assert server.post(f"/api/runs/{run}/record/remarks", form)[0] == 201
+    page = server.get(f"/runs/{run}/review?as=Kim&size=1&seed=77")[2]
+    assert "Answer again, so that it counts as drawn at random." in page
+    assert 'value="right" data-press="r" class="first" aria-pressed="true"' in page
+
+
 def test_labels_are_in_the_api(reviewed):
     server, run = reviewed
     drawn = server.json(f"/api/runs/{run}/review?size=30&seed=5")[1]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from pennyweight.api.pages.records import PersonVerdict, remark_on_record
 from pennyweight.api.sources import open_store, runs_of
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.record import AttemptKey
@@ -13,6 +14,7 @@ from pennyweight.store.remarks import record_verdicts
 from pennyweight.store.store import Store
 from pennyweight.stored_runs.review_queue import DRAWS as DRAWS  # noqa: PLC0414 - skins use it
 from pennyweight.stored_runs.review_queue import Draw, drawn_records, run_labels
+from pennyweight.stored_runs.review_queue import veiled as veiled  # noqa: PLC0414
 from pennyweight.stored_runs.reviews import ReviewQuestion, review_questions
 
 MAX_QUEUE = 100_000
@@ -35,14 +37,25 @@ def leaves_questions(run: str, store: Store) -> bool:
 
 
 def answer(
-    key: AttemptKey, mark: str, *, reviewer: str, holds: bool, note: str = "", store: Store
+    run: str,
+    record: AttemptKey | str,
+    mark: str,
+    *,
+    reviewer: str,
+    holds: bool,
+    note: str = "",
+    store: Store,
 ) -> None:
-    """Store a person's answer to a question about a record; `mark` identifies the question."""
+    """Store a person's answer to a question about a record; `mark` identifies the question.
+
+    The record is given by its key, or veiled.
+    """
     if not reviewer.strip():
         raise UsageError("An answer needs the name of the person who gives it.")
-    run, tasks = store.find(key.run), frozenset({key.task_id})
-    for one in review_questions(run, store, reviewer.strip(), again=True, tasks=tasks):
-        if AttemptKey.of(one.record) == key and one.behaviour.mark == mark:
+    tasks = frozenset() if isinstance(record, str) else frozenset({record.task_id})
+    for one in review_questions(store.find(run), store, reviewer.strip(), again=True, tasks=tasks):
+        key = AttemptKey.of(one.record)
+        if record in (key, veiled(key)) and one.behaviour.mark == mark:
             one.answer(store, holds=holds, note=note)
             return
     raise NotFoundError("The suite does not ask this question about this record.")
@@ -84,6 +97,26 @@ def answered(
     """
     said = [one for one in record_verdicts(store, run) if one.who == reviewer]
     return {one.key: one.verdict for one in said if queue != RANDOM or RANDOM in one.draws}
+
+
+def label(
+    run: str,
+    record: str,
+    verdict: PersonVerdict,
+    *,
+    queue: Sequence[AttemptKey],
+    draw: Draw,
+    reviewer: str,
+    note: str | None = None,
+    store: Store,
+) -> None:
+    """Store a person's verdict on a record of a queue; the record is given veiled."""
+    if not reviewer.strip():
+        raise UsageError("A verdict needs the name of the person who gives it.")
+    key = next((one for one in queue if veiled(one) == record), None)
+    if key is None:
+        raise NotFoundError(f"Run {run} has changed, and its queue with it. Load the page again.")
+    remark_on_record(store, key, who=reviewer, verdict=verdict, note=note, draw=draw)
 
 
 def agreement(

@@ -123,7 +123,7 @@ def _label(
         click.echo("There are no records to label yet.", err=True)
         return
     id_ = keys[0].run
-    before = {} if again else answered(id_, who, at, queue=draw)  # type: ignore[arg-type]
+    before = {} if again else answered(id_, who, at, queue=draw)
     stored, done = 0, sum(key in before for key in keys)
     for number, key in enumerate(keys, 1):
         if key in before:

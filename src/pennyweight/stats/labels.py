@@ -109,7 +109,7 @@ def corrected_share(
     low, high = (min(max(x, 0.0), 1.0) for x in (min(low, least[0]), max(high, least[1])))
     parts = (ends[1] - ends[0]) / 2, (moved[1] - moved[0]) / 2
     halved = (high - low) / 2 >= least[1] - least[0]
-    to_halve = _to_halve(*parts, together, n, every) if halved else None
+    to_halve = _to_halve(*parts, together, n, every, (high - low) / 4) if halved else None
     return CorrectedShare(value, (low, high), mean, every, n, to_halve)
 
 
@@ -161,13 +161,14 @@ def _joined(a: float, b: float, correlation: float) -> float:
     return math.sqrt(max(a * a + b * b + 2 * correlation * a * b, 0.0))
 
 
-def _to_halve(of_all: float, of_labels: float, together: float, n: int, every: int) -> int | None:
-    """Return how many more labels would halve the interval.
+def _to_halve(
+    of_all: float, of_labels: float, together: float, n: int, every: int, aim: float
+) -> int | None:
+    """Return how many more labels would halve the interval: `aim` is half of its half.
 
     The part of the labels shrinks with the root of their number; the rest stays.
     """
     joint = 2 * together * of_all * of_labels  # the covariance does not depend on the labels
-    fixed, now = of_all**2 + joint, of_all**2 + of_labels**2 + joint
-    left = now / 4 - fixed
+    left = aim**2 - of_all**2 - joint
     needed = math.ceil(of_labels**2 * n / left - 1e-9) if left > 0 else math.inf
     return int(needed) - n if needed <= every else None

@@ -75,6 +75,11 @@ def drawn_records(
     return [AttemptKey(run.id, *key) for key in chosen.rows()]
 
 
+def veiled(key: AttemptKey) -> str:
+    """Return what stands for a record where its key would tell who answered."""
+    return f"{_ticket(0, key):016x}"
+
+
 def _ticket(seed: int, key: tuple[Any, ...]) -> int:
     """Return the place of a record in a random order, which needs no other record."""
     text = "\0".join(map(str, (seed, *key)))

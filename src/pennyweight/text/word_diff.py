@@ -60,7 +60,7 @@ class WordDiff:
         if _has_too_many_pairs(*lines):
             return None
         sides: BothMarked = ([], [])
-        steps = _TimedMatcher(*lines, self._until).get_opcodes()
+        steps = _TimedMatcher(lines[0], lines[1], self._until).get_opcodes()
         for kind, a, b, c, d in steps:
             parts = "".join(lines[0][a:b]), "".join(lines[1][c:d])
             inner = self._by_words(*parts) if kind == "replace" else None

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from pennyweight.api.pages.run_list import RunRow
+from pennyweight.api.review import MAX_QUEUE
 
 Name = Annotated[str, StringConstraints(max_length=80, strip_whitespace=True)]
 Long = Annotated[str, StringConstraints(max_length=20_000)]
@@ -40,8 +41,23 @@ class RemarkForm(RequestForm):
     draw: Literal["random", "disagreement"] | None = None
 
 
+class LabelledForm(RequestForm):
+    """A person's verdict on a record of a review queue; `record` is its name on the page."""
+
+    record: Annotated[str, StringConstraints(pattern="^[0-9a-f]{16}$")]
+    verdict: Literal["right", "wrong", "unsure"]
+    draw: Literal["random", "disagreement"] = "random"
+    size: Annotated[int, Field(ge=1, le=MAX_QUEUE)] = 50
+    seed: Annotated[int, Field(ge=0, le=2**31)] = 0
+    note: Long | None = None
+    who: Name
+
+
 class AnswerForm(RequestForm):
-    """A person's answer to a question of the suite (a `human` check) about a record."""
+    """A person's answer to a question of the suite (a `human` check) about a record.
+
+    `key` is the key of the record, or its name on the page of the queue.
+    """
 
     key: Annotated[str, StringConstraints(max_length=20_000)]
     mark: Annotated[str, StringConstraints(max_length=200)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal
@@ -26,7 +27,10 @@ from pennyweight.web.site import Shown, Site
 QUESTIONS = "questions"
 """The queue of the suite's `human` checks, beside those that `reviews.DRAWS` names."""
 MAX_STEPS = 40
+BLIND_BYTES = 120_000
+"""The size of all steps where none can be opened alone, because its address tells who answered."""
 api = APIRouter(prefix="/api", responses=ERRORS, tags=["review"])
+_VEILED = re.compile("[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +150,16 @@ def _record(query: Any, site: Site, state: Any, choice: QueueChoice) -> dict[str
     return values | {
         "row": row,
         "key": write_key(row),
+        "veiled": reviews.veiled(keys[at]),
         "measures": detail.measures,
         "mine": given.get(keys[at]),
         "elsewhere": keys[at] in given and keys[at] not in counted,
         "turns": record_texts.prompt_turns(row["messages"], row["input"], raw=False),
         "reply": record_texts.unmarked_text(reply, record_texts.REPLY_BYTES),
         "thought": record_texts.unmarked_text(thought, record_texts.THOUGHT_BYTES),
-        "steps": trajectory.shown_steps(steps[:MAX_STEPS]),
+        "steps": trajectory.shown_steps(steps[:MAX_STEPS], BLIND_BYTES)
+        if choice.blind
+        else trajectory.shown_steps(steps[:MAX_STEPS]),
         "step_count": len(steps),
         "work": record_texts.agent_work(row),
         "judgments": () if choice.blind else detail.judgments,
@@ -172,7 +179,7 @@ def _question(query: Any, site: Site, run: Any, choice: QueueChoice) -> dict[str
     asked = every[at]
     return values | {
         "row": asked.record,
-        "key": write_key(asked.record),
+        "veiled": reviews.veiled(AttemptKey.of(asked.record)),
         "question": asked.behaviour.question,
         "must_not": asked.role == "must_not",
         "mark": asked.behaviour.mark,
@@ -195,6 +202,24 @@ def queue(
     return [write_key(key._asdict()) for key in keys]
 
 
+@api.post("/runs/{run}/review", summary="Label a record of a review queue", status_code=201)
+def label(site: Here, run: RunId, form: forms.LabelledForm) -> forms.StartedAnswer:
+    """Store a person's verdict on a record, which is named as the page of its queue names it."""
+    state = site.state(run)
+    choice = QueueChoice(form.draw, "", form.size, form.seed)
+    reviews.label(
+        state.run.id,
+        form.record,
+        form.verdict,
+        queue=_drawn(site.store, state.run.id, state.stamp, choice),
+        draw=form.draw,
+        reviewer=form.who,
+        note=form.note,
+        store=site.store,
+    )
+    return forms.StartedAnswer(run=state.run.id)
+
+
 @api.get("/runs/{run}/agreement", summary="Compare people's and automatic verdicts")
 def agreement(site: Here, run: RunId) -> dict[str, Any]:
     """Return agreement, Cohen's kappa, and the metrics corrected by people's labels."""
@@ -205,8 +230,10 @@ def agreement(site: Here, run: RunId) -> dict[str, Any]:
 def answer(site: Here, run: RunId, form: forms.AnswerForm) -> forms.StartedAnswer:
     """Store a person's answer to a question of the suite about a record."""
     found = site.run(run)
+    veiled = _VEILED.fullmatch(form.key)
     reviews.answer(
-        read_key(found.id, form.key),
+        found.id,
+        form.key if veiled else read_key(found.id, form.key),
         form.mark,
         reviewer=form.who,
         holds=form.holds,
