@@ -9,6 +9,8 @@ import pytest
 from pennyweight.api.gate import gate, gate_run, side_count
 from pennyweight.store.connection import DEFAULT
 from pennyweight.store.store import Store
+from pennyweight.web.gates import MAX_CHOICES
+from store.samples import run as stored_run
 from web.serving import command, replayed, serving
 
 TOKEN, READ = "write-0123456789abcdef", "read-0123456789abcdef"
@@ -203,3 +205,16 @@ def test_a_mistake_in_a_policy_names_the_file_without_its_folder(compared):
         (folder / "wrong.yaml").unlink()
     assert "wrong.yaml, line 1: " in page
     assert f"{folder}/wrong.yaml" not in page
+
+
+def test_a_run_that_is_too_old_for_the_list_of_choices_stays_the_chosen_one(tmp_path):
+    store = Store(str(tmp_path / ".pennyweight" / "pennyweight.db"))
+    names = [f"20260101-000000-{i:04}" for i in range(MAX_CHOICES + 2)]
+    for i, name in enumerate(names):
+        store.add_run(stored_run(name, created=float(i), status="done"))
+    store.close()
+    (tmp_path / "policy.yaml").write_text("thresholds: {blocking: {accuracy: 25%}}\n")
+    with serving(tmp_path) as server:
+        for chosen in (names[0], names[-1]):
+            text = server.get(f"/gates?run={chosen}&baseline=run:{names[1]}")[2]
+            assert re.findall(r'value="([^"]*)" selected', text) == [chosen, f"run:{names[1]}"]

@@ -3,6 +3,7 @@
 import pytest
 
 from api.pages.test_digest import SETTINGS
+from pennyweight.store.remarks import add_remark
 from pennyweight.store.store import Store
 from store.samples import call, record, run
 from web.serving import serving
@@ -66,3 +67,60 @@ def test_the_names_of_sides_keep_their_tier_and_rows_start_at_one_line(served, o
         found = row.evaluate(f"row => ({tops})(row).map(c => c.getBoundingClientRect().top)")
         assert max(found[:2]) - min(found[:2]) < 4
     assert watched.overflow() == 0
+
+
+LONG = "x" * 500
+
+
+@pytest.fixture
+def named(tmp_path):
+    """A server of a run with long names that cannot be broken at a space, and one without."""
+    store = Store(str(tmp_path / ".pennyweight" / "pennyweight.db"))
+    settings = {**SETTINGS, "subjects": [LONG, "m"], "tiers": TIERS}
+    store.add_run(run(WIDE, status="done", suite=LONG, settings=settings, attempts=8))
+    rows = [
+        record(f"t{i}", WIDE, subject=s, tier=t, target="4", response="4" if i or s == "m" else "5")
+        for s in settings["subjects"]
+        for t in TIERS
+        for i in range(2)
+    ]
+    store.write(rows, [call("t0", WIDE)])
+    store.add_run(run(PART, 2.0, status="done", settings=SETTINGS))
+    store.write([record("t0", PART, target="4", response="4")], [])
+    add_remark(store, WIDE, who="me", note=LONG, tags=[LONG])
+    store.close()
+    with serving(tmp_path) as server:
+        for name in (WIDE, PART):
+            server.digest(name)
+        yield server
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_long_names_stay_in_their_columns(named, open_page, width):
+    watched = open_page(width=width)
+    page = watched.page
+    outside = """(selector) => [...document.querySelectorAll(selector)].filter((one) => {
+      const end = one.closest("td, th, section, .words, main").getBoundingClientRect().right;
+      return one.getBoundingClientRect().right > end + 1 || one.scrollWidth > one.clientWidth + 1;
+    }).map((one) => one.textContent.slice(0, 80))"""
+    page.goto(named.address)
+    assert page.evaluate(outside, "td.c-suite > a, td.c-suite > small, td.c-what > small") == []
+    assert watched.overflow() == 0
+    page.goto(f"{named.address}/compare?run={WIDE}")
+    assert page.evaluate(outside, ".words p, h3, #pair h2, table.sides th > .name") == []
+    assert watched.overflow() == 0
+    heads = page.locator("#pair section").last.locator("th.num").all_inner_texts()
+    assert [head[-5:] for head in heads] == [" · T0", " · T0"]  # cut before the tier
+
+
+def test_a_chosen_run_has_its_new_title_at_once(named, open_page):
+    page = open_page().page
+    page.goto(named.address)
+    page.locator(f"tr[data-run='{PART}'] input").check()
+    for title, before in (("First", "s"), ("Second", "First")):
+        page.get_by_role("button", name="Rename").click()
+        field = page.locator("[data-ask] input")
+        assert field.input_value() == before
+        field.fill(title)
+        page.locator("[data-yes]").click()
+        page.locator("[data-chips]", has_text=title).wait_for()

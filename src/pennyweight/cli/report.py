@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +131,7 @@ def write_site(
         title=title or TITLE,
         records=records,
         store=store,
-        agree=None if yes else agreed,
+        agree=partial(agreed, ask=not yes),
         progress=FilesProgress() if sys.stderr.isatty() else None,
     )
     if not made.written:
@@ -140,11 +141,11 @@ def write_site(
     return made
 
 
-def agreed(size: SiteSize) -> bool:
+def agreed(size: SiteSize, *, ask: bool = True) -> bool:
     """Tell the size of a site; ask if it is large, where somebody can answer."""
     about = f"about {plural(size.files, 'file')}, {byte_count(size.bytes)}"
     click.echo(f"The site has {about}.", err=True)
-    if size.files <= LARGE_FILES and size.bytes <= LARGE_BYTES:
+    if not ask or (size.files <= LARGE_FILES and size.bytes <= LARGE_BYTES):
         return True
     how = "Name runs to write only those; --no-records leaves out the pages of records."
     try:

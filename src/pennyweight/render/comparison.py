@@ -24,7 +24,6 @@ from pennyweight.render.plain import (
     listed,
     markdown_table,
     markdown_text,
-    one_line,
     side_line,
     wrapped,
 )
@@ -126,7 +125,7 @@ def _tested(comparison: Comparison) -> Iterator[str]:
             unit = unit_of(pair.metric)
             means = (quantity(mean, unit) for mean in (pair.mean_a, pair.mean_b))
             of_a, of_b = (
-                f"{one_line(n)} has {v}" for n, v in zip((pair.a, pair.b), means, strict=True)
+                f"{side_line(n)} has {v}" for n, v in zip((pair.a, pair.b), means, strict=True)
             )
             yield (
                 f"On the tasks that both tried, each counted once, {of_a} and {of_b} in "
@@ -145,7 +144,7 @@ def _ranks(comparison: Comparison) -> Iterator[str]:
         elif len(alike) <= MAX_ALIKE:
             yield f"Ranked by {noun}, the data do not separate {'; nor '.join(alike)}."
         elif len(first) == 1:
-            yield f"Ranked by {noun}, {one_line(first[0])} is best."
+            yield f"Ranked by {noun}, {side_line(first[0])} is best."
         else:
             yield f"Ranked by {noun}, the best is one of {listed(first)}."
 
@@ -154,12 +153,13 @@ def _tasks(comparison: Comparison) -> Iterator[str]:
     """Say how many tasks do not tell the sides apart."""
     common = comparison.common
     if common and (same := common.solved_by_all + common.solved_by_none):
-        rest = count(len(common) - same)
+        rest = len(common) - same
         every = f"every side always solves {count(common.solved_by_all)}"
         no = f"no side ever solves {count(common.solved_by_none)}"
         alike = [every] * bool(common.solved_by_all) + [no] * bool(common.solved_by_none)
         found = f"Of the {plural(len(common), 'common task')}, {' and '.join(alike)}."
-        yield f"{found} Only the other {rest} can tell the sides apart."
+        which = f"Only the other {count(rest)}" if rest else "None of them"
+        yield f"{found} {which} can tell the sides apart."
 
 
 def _csv(comparison: Comparison) -> str:

@@ -14,9 +14,9 @@ from urllib.parse import quote
 from pennyweight.errors import InputError, UsageError
 from pennyweight.render.charts.catalogue import charts
 from pennyweight.render.charts.svg import alone
-from pennyweight.render.page.board import BoardChoice, BoardView
+from pennyweight.render.page.board import BoardChoice, BoardRow, BoardView
 from pennyweight.render.page.leaderboard import leaderboard
-from pennyweight.render.plain import csv_table
+from pennyweight.render.plain import csv_table, side_line
 from pennyweight.render.report import Report, html, markdown
 from pennyweight.render.view import difference, families, metric_cells
 from pennyweight.text.format import count, level, probability
@@ -29,6 +29,8 @@ FLAGS = (
 )
 PATIENCE = 120
 """Seconds after which a browser that has not printed is stopped."""
+SIDES_ON_A_PAGE = 24
+"""Rows of the leaderboard that fit on a printed page."""
 
 
 def write_report(report: Report, path: Path, pictures: Sequence[Path] = ()) -> None:
@@ -146,7 +148,17 @@ def _make(folder: Path) -> None:
 
 
 def latex_board(board: BoardView) -> str:
-    r"""Write the leaderboard as one float for `\input`, with caption and label; needs booktabs."""
+    r"""Write the leaderboard for `\input`, with caption and label; needs booktabs.
+
+    It is one float, or several if the sides do not fit on a page.
+    """
+    starts = range(0, len(board.rows), SIDES_ON_A_PAGE)
+    parts = (board.rows[first : first + SIDES_ON_A_PAGE] for first in starts)
+    return "\n".join(_latex_float(board, part, number) for number, part in enumerate(parts))
+
+
+def _latex_float(board: BoardView, rows: Sequence[BoardRow], number: int) -> str:
+    """Write some rows of the leaderboard as a float."""
     ranked = board.ranked
     heads = [*(["rank"] if ranked else []), _tex(board.by)]
     heads += [_stacked(column.metric.title) for column in board.columns]
@@ -156,18 +168,19 @@ def latex_board(board: BoardView) -> str:
         rf"\begin{{tabular}}{{@{{}}{'r' * ranked}l{'r' * len(board.columns)}@{{}}}}",
     ]
     lines += [r"\toprule", f"{' & '.join(heads)} \\\\", r"\midrule"]
-    for row in board.rows:
-        first = [*([row.rank or "—"] if ranked else []), row.name]
+    for row in rows:
+        first = [*([row.rank or "—"] if ranked else []), side_line(row.name)]
         lines.append(f"{' & '.join(map(_tex, [*first, *(c.value for c in row.cells)]))} \\\\")
         ends = [""] * len(first) + [
             rf"{{\scriptsize {_tex(c.interval)}}}" if c.interval else "" for c in row.cells
         ]
         lines.append(f"{' & '.join(ends)} \\\\")
     said = f"{board.headline.title.capitalize()} and other metrics by {board.by}"
-    said += f", with {level(board.confidence)} confidence intervals."
-    said += " Sides that share a rank cannot be told apart." if ranked else ""
+    said += " (continued)" if number else f", with {level(board.confidence)} confidence intervals"
+    said += ". Sides that share a rank cannot be told apart." if ranked and not number else "."
     lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_tex(said)}}}"]
-    return "\n".join([*lines, r"\label{tab:leaderboard}", r"\end{table}", ""])
+    lines += [] if number else [r"\label{tab:leaderboard}"]
+    return "\n".join([*lines, r"\end{table}", ""])
 
 
 def _stacked(head: str) -> str:
@@ -194,7 +207,7 @@ def _metric_rows(digest: Mapping[str, Any]) -> list[list[Any]]:
 def latex(digest: Mapping[str, Any]) -> str:
     r"""Write the metrics that have a value as LaTeX tables, for `\input`: the whole, each side."""
     tables = [_latex_metrics(digest["whole"], "")]
-    tables += [_latex_metrics(side, side["name"]) for side in digest["sides"]]
+    tables += [_latex_metrics(side, side_line(side["name"])) for side in digest["sides"]]
     return "\n".join(tables)
 
 
@@ -221,7 +234,7 @@ def latex_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
     heads = ("pair", "metric", "difference", "interval", "$p$", "Holm's $p$", "tasks")
     rows = [
         (
-            *(f"{p['b']} − {p['a']}", p["metric"], *difference(p)),
+            *(f"{side_line(p['b'])} − {side_line(p['a'])}", p["metric"], *difference(p)),
             *(probability(p["p"]), probability(p["p_adjusted"]), count(p["tasks"])),
         )
         for p in pairs
@@ -266,4 +279,5 @@ _TEX = {
 
 
 def _tex(text: str) -> str:
-    return "".join(_TEX.get(sign, sign) for sign in clean(text))
+    flat = " ".join(clean(text).split())  # LaTeX does not set separators that are not printable
+    return "".join(_TEX.get(sign, sign) for sign in flat if sign.isprintable())

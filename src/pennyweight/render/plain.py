@@ -22,6 +22,8 @@ _LIVE = re.compile(r"(@(?=\w)|#(?=\d)|\bGH-(?=\d)|\b[A-Za-z]+:(?=//)|\bwww(?=\.)
 
 
 MAX_LISTED_NAMES = 6
+_BETWEEN = (" / ", " · ")
+"""What is between the columns of a side: in tables of text, and on pages."""
 
 
 def one_line(text: str, width: int = 60) -> str:
@@ -30,13 +32,17 @@ def one_line(text: str, width: int = 60) -> str:
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
-def side_line(name: str, width: int) -> str:
+def side_line(name: str, width: int = 60) -> str:
     """Put the name of a side on one line; its last column is not cut if there is room.
 
     >>> side_line("vendor/model-large-2026 / T1", 24), side_line("T1", 24)
     ('vendor/model-large… / T1', 'T1')
+    >>> side_line("vendor/model-large-2026 · T1", 24)
+    'vendor/model-large… · T1'
     """
-    first, between, last = _flat(name).rpartition(" / ")
+    whole = _flat(name)
+    between = max(_BETWEEN, key=whole.rfind)
+    first, between, last = whole.rpartition(between)
     room = width - len(between) - len(last)
     return f"{one_line(first, room)}{between}{last}" if room > width // 2 else one_line(name, width)
 
@@ -52,7 +58,7 @@ def listed(names: Sequence[str]) -> str:
     >>> listed(["T0", "T1", "T2"]), listed([f"T{i}" for i in range(9)])
     ('T0, T1 and T2', 'T0, T1, T2, T3, T4, T5 and 3 others')
     """
-    shown = [one_line(name) for name in names[:MAX_LISTED_NAMES]]
+    shown = [side_line(name) for name in names[:MAX_LISTED_NAMES]]
     if len(names) > MAX_LISTED_NAMES:
         return f"{', '.join(shown)} and {plural(len(names) - MAX_LISTED_NAMES, 'other')}"
     return joined(shown)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pennyweight.render.format import difference_cells, heading, unit_of
-from pennyweight.render.plain import joined, listed, one_line
+from pennyweight.render.plain import joined, listed, side_line
 from pennyweight.scoring.comparison import ComparedSide, Comparison
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.pairs import Pair
@@ -85,7 +85,7 @@ def sentences(comparison: Comparison) -> list[str]:
 
 def _pair_sentences(comparison: Comparison, a: str, b: str) -> list[str]:
     pair = next((p for n in QUALITY if (p := comparison.pair(b, n, a))), None)
-    first, second = one_line(a), one_line(b)
+    first, second = side_line(a), side_line(b)
     cost = _cost(comparison, a, b) if comparison.about_cost else []
     if pair is None:
         others = (
@@ -120,7 +120,7 @@ def _quality(pair: Pair, comparison: Comparison) -> str:
     """Write by how much one side is better, or that no difference was shown."""
     assert pair.difference is not None
     words, unit = QUALITY[pair.metric], unit_of(pair.metric)
-    a, b = one_line(pair.a), one_line(pair.b)
+    a, b = side_line(pair.a), side_line(pair.b)
     confidence = level(comparison.confidence)
     bounds = None if pair.low is None or pair.high is None else (pair.low, pair.high)
     by_chance = not pair.shown(comparison.level)
@@ -149,7 +149,7 @@ def _size(difference: float, unit: str) -> str:
 def _other_metric(pair: Pair, comparison: Comparison) -> str:
     """Write how one side differs from the other in a metric that is not about quality."""
     assert pair.difference is not None
-    a, b = one_line(pair.a), one_line(pair.b)
+    a, b = side_line(pair.a), side_line(pair.b)
     if not pair.shown(comparison.level):
         return f"No difference in {pair.metric} was shown between {b} and {a}."
     more = "higher" if pair.difference > 0 else "lower"
@@ -188,7 +188,7 @@ def _margin(pair: Pair) -> str:
     """Write whether a side is shown to be no worse by more than a margin, or equivalent."""
     held = pair.held
     assert held is not None
-    a, b, metric = one_line(pair.a), one_line(pair.b), heading(pair.metric)
+    a, b, metric = side_line(pair.a), side_line(pair.b), heading(pair.metric)
     unit = SHARE if held.margin_of == "ratio" else unit_of(pair.metric)
     size = quantity(held.margin, unit) if held.margin_of == "ratio" else _size(held.margin, unit)
     shown, p = held.no_worse, held.p_no_worse_adjusted
@@ -248,10 +248,10 @@ def _cost_of_pass(comparison: Comparison, a: ComparedSide, b: ComparedSide) -> s
         return _never_passed("neither ever passed", new, confidence)
     if math.isinf(new.value):
         never = _never_passed("it never passed", new, confidence)
-        return f"{never}; a pass of {one_line(a.name)} costs {money(old.value)}"
+        return f"{never}; a pass of {side_line(a.name)} costs {money(old.value)}"
     price = f"a pass costs {money(new.value)}"
     if math.isinf(old.value):
-        never = _never_passed(f"{one_line(a.name)} never passed", old, confidence)
+        never = _never_passed(f"{side_line(a.name)} never passed", old, confidence)
         return f"{price}; {never}"
     if money(old.value) == money(new.value):
         return f"{price} on both sides"
@@ -280,14 +280,14 @@ def _left_out(pair: Pair, comparison: Comparison) -> list[str]:
         parts.append(f"{count(tried - pair.tasks)} of these without a {what} on one side")
     for name, only in ((pair.a, pair.only_a), (pair.b, pair.only_b)):
         if only:
-            parts.append(f"{count(only)} tried only by {one_line(name)}")
+            parts.append(f"{count(only)} tried only by {side_line(name)}")
     lines = []
     if parts:
         lines.append(f"({plural(tried, 'task')} tried by both. Left out: {joined(parts)}.)")
     for common in overlap.common if overlap else ():
         left = joined(
             [
-                f"{listed(one.values)} ({plural(one.records, 'record')} of {one_line(one.side)})"
+                f"{listed(one.values)} ({plural(one.records, 'record')} of {side_line(one.side)})"
                 for one in common.alone
             ]
         )
@@ -316,7 +316,7 @@ def _overall(comparison: Comparison) -> list[str]:
             have, are = ("has", "is") if side.unpriced == 1 else ("have", "are")
             parts.append(
                 f"{count(side.unpriced)} of {plural(side.attempts, 'attempt')} of "
-                f"{one_line(side.name)} {have} no cost and {are} not part of these figures."
+                f"{side_line(side.name)} {have} no cost and {are} not part of these figures."
             )
     return [" ".join(parts)]
 
@@ -329,7 +329,7 @@ def _cheapest(comparison: Comparison, best: Frontier) -> str:
         if any(comparison[name].number("pass_rate") for name in unknown):
             return f"The cost of a pass is not known for {listed(unknown)}; nothing else passed."
         return "Nothing passed on any side, so a pass has no price."
-    name, price = one_line(best.name), money(best.cost_of_pass)
+    name, price = side_line(best.name), money(best.cost_of_pass)
     if len(known) == 1:
         return f"A pass of {name} costs {price}; the cost is not known for {listed(unknown)}."
     tied = [
@@ -359,7 +359,7 @@ def _further_passes(comparison: Comparison) -> Iterator[tuple[tuple[str, str], s
             continue
         if not overlap.better(step.end) or not overlap.dearer(step.end):
             continue
-        way = f"from {one_line(step.start)} to {one_line(step.end)}"
+        way = f"from {side_line(step.start)} to {side_line(step.end)}"
         real = "" if _differ(comparison, step.start, step.end) else ", if the difference is real"
         price = money(step.cost_of_further_pass)
         own = _own_tasks(comparison, step.start, step.end)
@@ -375,7 +375,7 @@ def _dominated(comparison: Comparison) -> Iterator[str]:
             continue
         if overlap.better(worse.name) or overlap.dearer(worse.by):
             continue
-        name, by = one_line(worse.name), one_line(worse.by)
+        name, by = side_line(worse.name), side_line(worse.by)
         own = _own_tasks(comparison, worse.by, worse.name)
         yield f"{name} costs no less than {by} and passes no more often{own}."
 

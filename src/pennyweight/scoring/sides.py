@@ -25,7 +25,7 @@ SOURCE = "source"
 DEFAULT_COLUMNS = ("tier", "subject")
 """Without `by`, the first of these columns with several values distinguishes the sides."""
 MAX_SIDES = 100
-_HELP = "--by COLUMN selects what to compare; several sources are compared with each other."
+_HELP = "Compare by another column (--by), or several sources with each other."
 
 
 @dataclass(frozen=True, slots=True)

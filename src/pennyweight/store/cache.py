@@ -86,6 +86,8 @@ class RunState:
     newest_remark: int | None
     decided: bool
     """Whether verdicts of policies on it are stored."""
+    title: str | None
+    """The title that somebody gave it."""
     row: Row = field(repr=False)
     """What was read: it changes with the run, its digest, its notes, its label, its verdicts."""
 
@@ -112,7 +114,9 @@ def _state(row: Row) -> RunState:
     newest, spoken, digest_stamp, remark = row[len(RUN_COLUMNS) : len(RUN_COLUMNS) + 4]
     first, last = _stamped(run.status, run.ended, run.settings)
     stamp = f"{first}{json.dumps([newest, spoken])[1:-1]}{last}"
-    return RunState(run, stamp, digest_stamp, remark, bool(row[-2]), row)
+    title = row[len(RUN_COLUMNS) + 4]
+    title = title if isinstance(title, str) and title else None
+    return RunState(run, stamp, digest_stamp, remark, bool(row[-2]), title, row)
 
 
 def _stamped(status: str, ended: float | None, settings: Mapping[str, Any]) -> tuple[str, str]:

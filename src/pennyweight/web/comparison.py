@@ -55,7 +55,7 @@ def compare(request: Request, site: Site) -> Shown:
     unknown = [n for n in names if n not in {r.id for r in everything}]
     missing = unknown + [r.id for r in chosen[MAX_RUNS:]]
     chosen = chosen[:MAX_RUNS]
-    wanted = query.get("find", "").lower()
+    wanted = query.get("find", "").lower().split()
     others = [r for r in everything if r not in chosen and _fits(r, wanted)]
     values: dict[str, Any] = {
         "any": bool(everything),
@@ -99,10 +99,10 @@ def compare(request: Request, site: Site) -> Shown:
     }
 
 
-def _fits(run: StoredRun, wanted: str) -> bool:
-    """Whether a run has a text in its id, suite, subjects or tiers."""
-    texts = (run.id, run.suite, *run.sides["subject"], *run.sides["tier"])
-    return wanted in " ".join(texts).lower()
+def _fits(run: StoredRun, wanted: Sequence[str]) -> bool:
+    """Whether a run has these words in its id, suite, subjects or tiers."""
+    text = " ".join((run.id, run.suite, *run.sides["subject"], *run.sides["tier"])).lower()
+    return all(word in text for word in wanted)
 
 
 def _query(runs: Sequence[str], by: Sequence[str], first: RunSide, second: RunSide) -> str:

@@ -20,7 +20,7 @@ from pennyweight.web.addresses import run_url, url
 from pennyweight.web.site import Site
 
 MAX_CHOICES = 200
-"""Runs to choose from."""
+"""Newest runs to choose from; a run that an address names is a choice, too."""
 MAX_SAVED = 60
 NO_POLICY = "There is no such policy in the folders of this server."
 
@@ -32,10 +32,12 @@ def values(request: Request, site: Site) -> dict[str, Any]:
     run = next((r for r in runs if r.id == query.get("run", "")), runs[0] if runs else None)
     policy, baseline = query.get("policy", ""), query.get("baseline", "")
     where = {n: query[n] for n in ("subject", "tier") if query.get(n)}
+    named = {run.id if run else "", baseline.partition(":")[2]}
+    choices = [*runs[:MAX_CHOICES], *(r for r in runs[MAX_CHOICES:] if r.id in named)]
     page: dict[str, Any] = {
-        "runs": runs[:MAX_CHOICES],
+        "runs": choices,
         "run": run,
-        "baselines": baseline_choices(runs[:MAX_CHOICES], run),
+        "baselines": baseline_choices(choices, run),
         "baseline": baseline,
         "policies": {file.id: file.name for file in policies.values()},
         "policy": policy,

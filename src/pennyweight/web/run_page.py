@@ -72,6 +72,7 @@ def run(request: Request, site: Site, now: RunState) -> Shown:
     remarks = api_records.remarks(site.store, found.id) if now.newest_remark else []
     values: dict[str, Any] = {
         "run": found,
+        "title": now.title,
         "status": status,
         "live": live,
         "cached": cached,

@@ -173,3 +173,22 @@ def test_marks_of_a_side_lead_to_its_list_whatever_its_name_is():
         assert lists.side({**side, "passed": "known", "latency_ms": (0, None)}) == lists.link(side)
     assert lists.side({"subject": "m", "category": "c", "passed": "known"}) is None
     assert lists.side({"passed": "known"}) is None
+
+
+def test_a_run_page_with_some_of_its_tasks_leads_to_all_of_them(tmp_path, store_address):
+    """Its grid is shorter than the pages of the grid, so it has no next one among them."""
+    store = Store(store_address)
+    settings = {"subjects": ["m", "n"], "tiers": ["T0"]}
+    store.add_run(run("wide", status="done", attempts=140, settings=settings))
+    rows = [
+        record(f"t{n:03}", "wide", subject=s, target="4", response="4")
+        for n in range(70)
+        for s in settings["subjects"]
+    ]
+    store.write(rows, [])
+    made = site(tmp_path / "pub", store=store, records=False)
+    assert broken(tmp_path / "pub")[0] == []
+    text = made.run_page("wide").read_text("utf-8")
+    assert "1 to 40 of 70 tasks" in text
+    assert 'href="grid.html">The grid on a page of its own' in text
+    store.close()

@@ -66,17 +66,26 @@ class SiteFolder:
             raise ValueError(name)
         target = self.path / name
         self._refuse_foreign(name, target)
+        data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
+        try:
+            self._put(name, target, data)
+        except OSError as error:
+            raise UsageError(
+                f"{error.filename or target}: {error.strerror or error}. The site is incomplete; "
+                "writing it again replaces it."
+            ) from error
+        self._written.add(name)
+        self.bytes += len(data)
+
+    def _put(self, name: str, target: Path, data: bytes) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         fresh = not os.path.lexists(self.path / MANIFEST)
         with (self.path / MANIFEST).open("a", encoding="utf-8") as listed:
             listed.write(f"{_FIRST}\n{name}\n" if fresh else f"{name}\n")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
-        data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
         with target.open("xb") as file:  # never through a link
             file.write(data)
-        self._written.add(name)
-        self.bytes += len(data)
 
     def _refuse_foreign(self, name: str, target: Path) -> None:
         for folder in (target.parent, *target.parent.parents):

@@ -43,6 +43,8 @@ class SiteRun:
     records: bool = True
     """Whether its records have pages."""
     problem: str = ""
+    title: str | None = None
+    """The title that somebody gave it."""
 
     @property
     def status(self) -> str:
@@ -55,6 +57,7 @@ def run_pages(at: SiteRun, lists: RecordLists) -> Iterator[tuple[str, str]]:
     digest = at.digest
     values: dict[str, Any] = {
         "run": at.run,
+        "title": at.title,
         "status": at.status,
         "problem": at.problem,
         "narrowed": narrowed_to(at.run),
@@ -128,14 +131,14 @@ def _grid_pages(at: SiteRun) -> Iterator[tuple[str, str]]:
             number, more = number + 1, bool(view.later)
 
 
-def _grid(at: SiteRun, only: str, number: int, size: int = 0) -> GridView | None:
-    """Return a page of the grid; None where there is nothing to show."""
+def _grid(at: SiteRun, only: str, number: int, first: int = 0) -> GridView | None:
+    """Return a page of the grid, or its first tasks; None where there is nothing to show."""
     digest = at.digest or {}
     board = board_of(digest)
     grid = grid_of(digest, board["by"] if board else ())
     if grid is None or not grid["tasks"]:
         return None
-    size = size or grid_rows_for(len(grid["sides"]))
+    size = first or grid_rows_for(len(grid["sides"]))
     choice = GridChoice(only=only, start=(number - 1) * size)
     rows = grid_page(at.store, at.run.id, grid, choice, size)
     sides, columns = grid_columns(digest, grid, lambda _: "")
@@ -160,7 +163,7 @@ def _grid(at: SiteRun, only: str, number: int, size: int = 0) -> GridView | None
         api="",
         base=base,
         earlier=page_file(name, number - 1) if number > 1 else "",
-        later=page_file(name, number + 1) if choice.start + size < total else "",
+        later=page_file(name, number + 1) if not first and choice.start + size < total else "",
         alone=page_file(name, 1),
     )
 

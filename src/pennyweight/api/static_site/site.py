@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +24,13 @@ from pennyweight.record import AttemptKey
 from pennyweight.render.page import stylesheet
 from pennyweight.render.static_site import page_text
 from pennyweight.render.view import narrowed_to, spark_of
+from pennyweight.store.labels import NO_LABEL, RunLabel, labels
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.text.format import plural
 
 TITLE = "Runs"
+PAGE = 200
+"""Runs on a page of the list."""
 MAX_SIDES = 3
 """Sides of a run that the list shows."""
 Progress = Callable[[int, int], None]
@@ -73,6 +76,8 @@ def site(
 ) -> WrittenSite:
     """Write a site of runs or files (default: every run of the store) into a folder.
 
+    Archived runs are left out unless they are named.
+
     The folder is new, empty, or holds an earlier site, which is replaced; other files in it stay.
     Without `records` only the pages of runs are written. `agree` gets the estimated size before
     anything is written.
@@ -94,8 +99,8 @@ def site(
                 if progress:
                     progress(place.files, max(size.files, place.files))
     place.write("style.css", stylesheet())
-    rows = [_row(one) for one in made]
-    place.write("index.html", page_text("site_index.html", "", {"title": title, "rows": rows}))
+    for name, content in _list_pages(title, [_row(one) for one in made]):
+        place.write(name, content)
     place.finish()
     return WrittenSite(place.path, SiteSize(place.files, place.bytes), runs)
 
@@ -106,7 +111,8 @@ def _runs(
     """Return the runs with their stores, the newest first; files are imported for the moment."""
     opened = open_store(store)
     if source is None:
-        return [(run, opened) for run in opened.runs()]
+        known = labels(opened)
+        return [(run, opened) for run in opened.runs() if not _label(known, run).archived]
     sources = resolve(source, opened)
     found = [(one.run, one.store) for one in runs_of(sources)]
     files = [one for one in sources if one not in runs_of(sources)]
@@ -123,7 +129,13 @@ def _runs(
 def _read(run: StoredRun, store: Store, *, records: bool) -> SiteRun:
     """Read the numbers of a run, computed now if nobody did so before."""
     found = DigestCache(store).now(run)
-    return SiteRun(run, store, found.digest, records and not found.problem, found.problem)
+    shown = records and not found.problem
+    title = _label(labels(store), run).title
+    return SiteRun(run, store, found.digest, shown, found.problem, title)
+
+
+def _label(known: Mapping[str, RunLabel], run: StoredRun) -> RunLabel:
+    return known.get(run.id, NO_LABEL)
 
 
 def _files(at: SiteRun) -> Iterator[Made]:
@@ -136,6 +148,21 @@ def _files(at: SiteRun) -> Iterator[Made]:
         yield from record_pages(at.run, at.store)
 
 
+def _list_pages(title: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Made]:
+    """Yield the pages of the list of runs."""
+    starts = range(0, len(rows), PAGE)
+    for number, first in enumerate(starts, 1):
+        values = {
+            "title": title,
+            "rows": rows[first : first + PAGE],
+            "total": len(rows),
+            "first": first + 1,
+            "previous": page_file("index", number - 1) if number > 1 else "",
+            "next": page_file("index", number + 1) if number < len(starts) else "",
+        }
+        yield page_file("index", number), page_text("site_index.html", "", values)
+
+
 def _row(at: SiteRun) -> dict[str, Any]:
     """Return a run as the list shows it."""
     digest = at.digest
@@ -143,6 +170,7 @@ def _row(at: SiteRun) -> dict[str, Any]:
     sides = [one for one in side_headlines(digest) if one.value is not None] if digest else []
     return {
         "run": at.run,
+        "title": at.title,
         "href": f"{run_folder(at.run.id)}/index.html",
         "status": at.status,
         "narrowed": "; ".join(narrowed_to(at.run)),

@@ -17,7 +17,7 @@ from pennyweight.store.whole_records import RecordSizes, record_sizes, sampled_r
 SAMPLE = 24
 """Records of a run that are rendered to see how large their pages are."""
 SAMPLED_TASKS = 8
-ROW_BYTES, CELL_BYTES, RUN_BYTES, METRICS_BYTES = 350, 75, 150_000, 120_000
+ROW_BYTES, CELL_BYTES, RUN_BYTES, SIDE_BYTES, METRICS_BYTES = 350, 75, 30_000, 17_000, 120_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,8 @@ def run_size(run: StoredRun, store: Store, *, records: bool) -> SiteSize:
     grid = -(-held.tasks // grid_rows_for(sides)) + 3
     metrics = -(-sides // MAX_INLINE_SIDES) if sides > MAX_INLINE_SIDES else 0
     files = 1 + grid + metrics
-    size = RUN_BYTES + CELL_BYTES * cells + 5_000 * grid + METRICS_BYTES * metrics
+    size = RUN_BYTES + SIDE_BYTES * min(sides, MAX_INLINE_SIDES)
+    size += CELL_BYTES * cells + 5_000 * grid + METRICS_BYTES * metrics
     if not records or not held.records:
         return SiteSize(files, size)
     lists = 2 if sides > 1 else 1

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.render.charts.svg import MARKS
-from pennyweight.render.plain import unbroken
+from pennyweight.render.plain import side_line, unbroken
 from pennyweight.text.format import (
     column,
     count,
@@ -82,7 +82,7 @@ def environment(*folders: Path) -> Environment:
     )
     filters = (
         *(visible, when, difference, multiple, cell, column, count, level, money, declared, plural),
-        *(probability, share, heading, unbroken, interval_words, metric_title, middle),
+        *(probability, share, heading, unbroken, interval_words, metric_title, middle, side_line),
         *(board_rows, grid_heads),
     )
     made.filters.update({function.__name__: function for function in filters})

@@ -5,6 +5,15 @@ for (const choice of all("[data-submits]")) {
   choice.addEventListener("change", () => choice.form.requestSubmit());
 }
 
+// What tells the sides of some runs apart says nothing about others: they begin with the default.
+const runs = all("form.comparing input[name=run]");
+for (const run of runs) {
+  run.addEventListener("change", () => {
+    const others = runs.some((box) => box.checked !== box.defaultChecked);
+    for (const choice of all("[data-submits]")) choice.disabled = others;
+  });
+}
+
 for (const finder of all("[data-finder]")) {
   const box = finder.closest("details");
   const rows = all("[data-found]", box);

@@ -27,6 +27,8 @@ if (bar) {
   };
 
   const show = () => {
+    for (const row of all("tr[data-run]"))
+      if (row.dataset.run in chosen) chosen[row.dataset.run] = row.dataset.title;
     const ids = Object.keys(chosen);
     for (const box of boxes()) box.checked = box.value in chosen;
     bar.hidden = !ids.length;
