@@ -265,28 +265,3 @@ def test_what_is_no_side_leads_nowhere():
     assert chart_links(["r", "q"], [])({"tier": "T0"}) is None
     assert chart_links(["r"], [])({"tier": "T0"}) == "/runs/r/records?tier=T0"
     assert digest_sides("r", {**DIGEST, "by": ["run"]}) == []
-
-
-def test_runs_are_searched_by_words_and_the_chooser_stays_open(served, open_page):
-    found = served.get(f"/compare?run={OLD}&find=20260102+bbbb")[2]
-    assert f'name="run" value="{NEW}"' in found
-    assert "<details open><summary>Add runs" in found
-    page = open_page().page
-    page.goto(f"{served.address}/compare?run={OLD}&by=tier")
-    page.get_by_text("Add runs").click()
-    page.locator(f"input[name=run][value='{NEW}']").check()
-    page.get_by_role("button", name="Compare").click()
-    page.wait_for_url(re.compile("bbbb"))
-    assert "by=" not in page.url  # what was chosen for one run is not kept for two
-    assert page.locator("select[name=by]").input_value() == "run"
-
-
-def test_metrics_are_explained_on_focus(served, open_page):
-    page = open_page().page
-    page.goto(f"{served.address}/compare?run={OLD}&by=tier")
-    head = page.locator("table.sides .tip").first
-    help_ = head.locator("[role=tooltip]")
-    assert not help_.is_visible()
-    head.focus()
-    assert "Higher is better." in help_.inner_text()
-    assert help_.is_visible()

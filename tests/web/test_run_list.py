@@ -95,24 +95,6 @@ def named(tmp_path):
         yield server
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_long_names_stay_in_their_columns(named, open_page, width):
-    watched = open_page(width=width)
-    page = watched.page
-    outside = """(selector) => [...document.querySelectorAll(selector)].filter((one) => {
-      const end = one.closest("td, th, section, .words, main").getBoundingClientRect().right;
-      return one.getBoundingClientRect().right > end + 1 || one.scrollWidth > one.clientWidth + 1;
-    }).map((one) => one.textContent.slice(0, 80))"""
-    page.goto(named.address)
-    assert page.evaluate(outside, "td.c-suite > a, td.c-suite > small, td.c-what > small") == []
-    assert watched.overflow() == 0
-    page.goto(f"{named.address}/compare?run={WIDE}")
-    assert page.evaluate(outside, ".words p, h3, #pair h2, table.sides th > .name") == []
-    assert watched.overflow() == 0
-    heads = page.locator("#pair section").last.locator("th.num").all_inner_texts()
-    assert [head[-5:] for head in heads] == [" · T0", " · T0"]  # cut before the tier
-
-
 def test_a_chosen_run_has_its_new_title_at_once(named, open_page):
     page = open_page().page
     page.goto(named.address)
