@@ -2,6 +2,7 @@
 
 import compileall
 import os
+import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -88,6 +89,8 @@ def store_address(request, tmp_path):
 
 def pytest_configure(config):
     """Compile the package once: where Python writes no bytecode, each command would do it again."""
+    if hasattr(signal, "SIGHUP"):  # started by nohup, the commands of tests would ignore it
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if not hasattr(config, "workerinput"):
         compileall.compile_dir(Path(__file__).parent.parent / "src", quiet=1)
 
