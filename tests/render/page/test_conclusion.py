@@ -53,7 +53,20 @@ def test_one_side_and_one_task():
 def test_errors_only_and_nothing_to_rank():
     failed = [{"task_id": "a", "subject": s, "status": "error", "error": "x"} for s in "ab"]
     assert str(concluded(failed)) == "Nothing was measured: all 2 attempts ended in an error."
-    assert concluded([{"task_id": "a", "latency_ms": 3}]) is None
+    unknown = concluded([{"task_id": "a", "latency_ms": 3}])
+    assert str(unknown).startswith("Nothing says which attempts are right")
+    assert unknown.notes[0].startswith("A target or checks of the tasks, ")
+
+
+def test_sides_that_tried_one_task_are_not_ranked_for_that_reason():
+    said = concluded(rows({"a": 0.9, "b": 0.5, "c": 0.2}, ("T0",), 1, 20))
+    assert said.notes == ("One task shows nothing about others, so the sides are not ranked.",)
+
+
+def test_a_board_whose_sides_hold_several_of_the_run_says_so():
+    said = concluded(rows({"a": 0.9, "b": 0.2}), "subject")
+    assert said.notes[-1] == "Each value is that of all tiers together."
+    assert "together" not in " ".join(concluded(rows({"a": 0.9, "b": 0.2})).notes)
 
 
 def test_sides_without_common_tasks_are_not_tested():

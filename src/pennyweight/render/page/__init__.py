@@ -6,6 +6,7 @@ Tested elsewhere:
     board_sides.py: tests/render/page/test_leaderboard.py
     gate_grid.py: tests/web/test_gates.py
     people.py: tests/stored_runs/test_review_queue.py
+    probe_words.py: tests/render/page/test_conclusion.py
     record_rows.py: tests/web/test_record_rows.py
     what_failed.py: tests/api/pages/test_failing_parts.py
 """

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pennyweight.metrics.probes import point_of
 from pennyweight.render.charts.svg import middle
 from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.page import visible
@@ -16,6 +15,7 @@ from pennyweight.render.page.board_sides import board_sides
 from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.render.page.metric_titles import metric_title
 from pennyweight.render.page.prices import CLOSE, compared_price, lower_price, own_tasks
+from pennyweight.render.page.probe_words import probe_words, side_value
 from pennyweight.render.sentences import QUALITY
 from pennyweight.render.view import estimate
 from pennyweight.scoring.estimates import Estimate
@@ -25,6 +25,8 @@ from pennyweight.text.notation import POINTS, SHARE
 
 MAX_NAMED = 4
 """The most sides that are named as possibly the best."""
+_UNDECIDED = "Nothing says which attempts are right, so none of this is about quality."
+_DECIDES = "A target or checks of the tasks, 'verify' of an agent, or a judge decides it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +59,26 @@ def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
             text if whole["records"] > 1 else "Nothing was measured: the attempt ended in an error."
         )
     if metric is None:
-        return None
+        return _said(_UNDECIDED, _DECIDES) if whole["records"] else None
     board = board_of(digest, by)
     if board is None or (not digest["sides"] and not by):
         return _alone(whole, metric, digest["confidence"])
     view = leaderboard(digest, None if not by else _choice(by))
-    if view is None or not any(_value(side, metric) is not None for side in board["sides"]):
+    if view is None or not any(side_value(side, metric) is not None for side in board["sides"]):
         return None
     if board_sides(board["sides"]).is_probed:
-        return _probed(digest, board["sides"], metric)
+        return _said(*probe_words(digest, board["sides"], metric))
     sides = {side["name"]: side for side in board["sides"]}
     named = [side for row in view.rows if None not in (side := sides[row.name])["group"].values()]
-    order = [side for side in named if _value(side, metric) is not None]
+    order = [side for side in named if side_value(side, metric) is not None]
     if not order:
         return None
     if board["comparison"] is None:
         found = _apart(order, metric, board["by"], _pooled(digest, board["by"]))
     else:
         found = _compared(view, order, metric, board["comparison"], digest["confidence"])
+        pooled = _pooled(digest, board["by"])
+        found = replace(found, notes=(*found.notes, *([pooled] if pooled else [])))
     return replace(found, notes=(*found.notes, *_left_out(sides, named, order, metric)))
 
 
@@ -136,37 +140,6 @@ def _alone(whole: Mapping[str, Any], metric: str, confidence: float) -> Conclusi
     return _said(text, few)
 
 
-def _probed(
-    digest: Mapping[str, Any], sides: Sequence[Mapping[str, Any]], metric: str
-) -> Conclusion:
-    """Say what a probe shows: its points are one curve, and none of them is the best."""
-    why = "The points of a probe are not ranked."
-    if len({side["group"].get("subject") for side in sides}) > 1:
-        return _said("What each subject answers after a part of its chain of thought.", why)
-    known = [side for side in sides if _value(side, metric) is not None]
-    chain = "the chain of thought"
-    text = f"{metric_title(metric).title.capitalize()} is {_at_point(known[0], metric, chain)}"
-    if len(known) > 1:
-        text += f" and {_at_point(known[-1], metric, 'it')}"
-    area = estimate(digest["whole"]["estimates"].get("truncation_aoc", (None,) * 5))
-    notes = [why]
-    if area.value is not None:
-        value, ends = estimate_cells("truncation_aoc", area)
-        sure = f" ({ends})" if ends else ""
-        fixed = "at 0 the answer is fixed before the chain begins."
-        notes.insert(0, f"The area over the curve is {value}{sure}: {fixed}")
-    return _said(f"{text}.", *notes)
-
-
-def _at_point(side: Mapping[str, Any], metric: str, chain: str) -> str:
-    """Write the value at a point of a probe, and where in the chain of thought that is."""
-    value = quantity(_value(side, metric), unit_of(metric))
-    point = next(p for v in side["group"].values() if (p := point_of(str(v))) is not None)
-    if point == 0:
-        return f"{value} before {chain}"
-    return f"{value} after {'all' if point == 100 else f'{point} %'} of {chain}"
-
-
 def _pooled(digest: Mapping[str, Any], by: Sequence[str]) -> str | None:
     """Say what is together in each side of another board; None for the run's own sides."""
     if by == digest["by"]:
@@ -188,7 +161,7 @@ def _apart(
     `pooled` says what is together in each side; None for the run's own sides.
     """
     first, last = order[0], order[-1]
-    value, lowest = (quantity(_value(side, metric), unit_of(metric)) for side in (first, last))
+    value, lowest = (quantity(side_value(side, metric), unit_of(metric)) for side in (first, last))
     parts = [Words(_name(first), name=True)]
     if last is first:
         parts.append(Words(f" is the only side with a {_noun(metric)}: {value}."))
@@ -232,7 +205,7 @@ class _Told:
     def _other_tasks(self) -> Iterator[str]:
         """Say why a side with a higher value is not the first."""
         first, second = self.order[:2]
-        mine, other = (_value(side, self.metric) for side in (first, second))
+        mine, other = (side_value(side, self.metric) for side in (first, second))
         if mine is None or other is None or other <= mine:
             return
         tests, where = self.compared["tests"], "both"
@@ -268,9 +241,9 @@ class _Told:
 
     def _ahead(self, named: Sequence[Mapping[str, Any]]) -> list[Words]:
         """Say which side has the highest value; several, if theirs is the same."""
-        best = _value(self.order[0], self.metric)
+        best = side_value(self.order[0], self.metric)
         value = quantity(best, unit_of(self.metric))
-        ahead = [s for s in named if _value(s, self.metric) == best]
+        ahead = [s for s in named if side_value(s, self.metric) == best]
         if len(ahead) == len(self.order):
             return [Words(f"All have {value}")]
         names = _listed([_name(s) for s in ahead[:MAX_NAMED]])
@@ -297,9 +270,10 @@ class _Told:
         cheap = min(named, key=lambda s: prices[s["name"]])
         if math.isclose(prices[cheap["name"]], dear, rel_tol=CLOSE):
             much = "" if prices[cheap["name"]] == dear else "much "
-            yield Words(f"; none of them costs {much}less per pass ({money(dear)})")
+            none = "neither" if len(self.order) == 2 else "none of them"
+            yield Words(f"; {none} costs {much}less per pass ({money(dear)})")
             return
-        value = quantity(_value(cheap, self.metric), unit_of(self.metric))
+        value = quantity(side_value(cheap, self.metric), unit_of(self.metric))
         yield Words("; ")
         yield Words(_name(cheap), name=True)
         less = lower_price(_price(cheap), _price(first))
@@ -309,13 +283,16 @@ class _Told:
     def unranked(self) -> Conclusion:
         """Name the first side where no task was tried by all sides."""
         first, unit = self.order[0], unit_of(self.metric)
-        value = quantity(_value(first, self.metric), unit)
+        value = quantity(side_value(first, self.metric), unit)
         parts = (
             Words(_name(first), name=True),
             Words(f" has the highest {_noun(self.metric)}, {value}."),
         )
         why = "No task has a result on every side, so the sides are not ranked; the differences "
-        return Conclusion(parts, (f"{why}below are over the tasks that two sides share.",))
+        why += "below are over the tasks that two sides share."
+        if self.compared["common"]:
+            why = "One task shows nothing about others, so the sides are not ranked."
+        return Conclusion(parts, (why,))
 
     def _pair(self, side: Mapping[str, Any]) -> Mapping[str, Any] | None:
         ends = {self.order[0]["name"], side["name"]}
@@ -381,11 +358,6 @@ def _name(side: Mapping[str, Any]) -> str:
 
 def _noun(metric: str) -> str:
     return QUALITY[metric].noun if metric in QUALITY else metric_title(metric).title
-
-
-def _value(side: Mapping[str, Any], metric: str) -> float | None:
-    value = estimate(side["estimates"][metric]).value if metric in side["estimates"] else None
-    return value if isinstance(value, float | int) else None
 
 
 def _price(side: Mapping[str, Any]) -> Estimate:
