@@ -45,6 +45,9 @@ def test_cells_lead_to_replies_and_rows_come_as_one_scrolls(large, open_page):
     assert page.locator("table.grid tbody tr:not(.space)").count() < 60
     box.evaluate("box => box.scrollTo(0, box.scrollHeight)")
     page.get_by_role("rowheader", name="task 499").wait_for()
+    heights = "rows => [...new Set(rows.map((row) => row.getBoundingClientRect().height))]"
+    written = page.locator("table.grid tbody tr:not(.space)")
+    assert written.evaluate_all(heights) == [27], "rows are as high as the script takes them to be"
     assert page.locator("table.grid tbody tr").count() < 120
     page.get_by_role("link", name="differs 90").click()
     page.wait_for_url("**only=differs")

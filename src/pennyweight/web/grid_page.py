@@ -12,6 +12,7 @@ from pennyweight.api.pages.run_list import RunState
 from pennyweight.api.pages.task_grid import GridChoice, grid_columns, grid_of, grid_page
 from pennyweight.errors import UsageError
 from pennyweight.render.page.grid import (
+    FILTERS,
     GridView,
     filter_tabs,
     grid_lines,
@@ -57,7 +58,8 @@ def _grid_view(
     return GridView(
         sides=sides,
         lines=grid_lines(rows, sides, columns, base, _quoted),
-        orders=order_tabs(choice.order, address),
+        orders=order_tabs(choice.order, len(grid["sides"]), address),
+        sought=FILTERS[choice.only][1] if choice.only else "tasks",
         filters=filter_tabs(grid, choice.only, address),
         tasks=total,
         every=grid["tasks"],

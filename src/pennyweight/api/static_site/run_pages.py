@@ -154,6 +154,7 @@ def _grid(at: SiteRun, only: str, number: int, first: int = 0) -> GridView | Non
         lines=grid_lines(rows, sides, columns, base, task_file if at.records else lambda _: ""),
         orders=(),
         filters=filter_tabs(grid, only, address),
+        sought=FILTERS[only][1] if only else "tasks",
         tasks=total,
         every=grid["tasks"],
         start=choice.start,

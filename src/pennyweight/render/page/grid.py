@@ -30,9 +30,9 @@ TITLES = {
 }
 """The orders of tasks."""
 FILTERS = {
-    "differs": ("differs", "Tasks on which the sides have different results."),
-    "wrong": ("all wrong", "Tasks that no side got right in any attempt."),
-    "flaky": ("flaky", "Tasks that a side got right in some attempts and wrong in others."),
+    "differs": ("differs", "tasks on which the sides have different results"),
+    "wrong": ("all wrong", "tasks that no side got right in any attempt"),
+    "flaky": ("flaky", "tasks that a side got right in some attempts and wrong in others"),
 }
 
 Address = Callable[[Mapping[str, str]], str]
@@ -89,6 +89,8 @@ class GridView:
     later: str
     alone: str = ""
     """The page of the grid alone."""
+    sought: str = "tasks"
+    """What the filter leaves."""
 
 
 def column_heads(names: Sequence[str]) -> dict[str, str]:
@@ -186,15 +188,18 @@ def filter_tabs(grid: Mapping[str, Any], only: str, address: Address) -> tuple[B
     """Return the filters with how many tasks each leaves."""
     tabs = [BoardTab(f"all {count(grid['tasks'])}", address({"only": "", "from": ""}), not only)]
     for name, (title, _) in FILTERS.items():
+        if name == "differs" and len(grid["sides"]) < 2:
+            continue
         href = address({"only": name, "from": ""})
         tabs.append(BoardTab(f"{title} {count(grid[name])}", href, only == name))
     return tuple(tabs)
 
 
-def order_tabs(order: str, address: Address) -> tuple[BoardTab, ...]:
-    """Return the orders of tasks."""
+def order_tabs(order: str, sides: int, address: Address) -> tuple[BoardTab, ...]:
+    """Return the orders of tasks; one side has nothing to disagree with."""
     return tuple(
         BoardTab(title, address({"rows": "" if name == "difficulty" else name, "from": ""}),
                  order == name)
         for name, title in TITLES.items()
+        if name != "disagreement" or sides > 1
     )  # fmt: skip

@@ -4,6 +4,7 @@
 const ROW = 27;
 const CHUNK = 100;
 const SPARE = 12;
+const STEP = 4; // rows that come and go together
 
 function word(cell) {
   if (cell === null || cell === undefined) return ["gn", "·", false];
@@ -23,7 +24,7 @@ function scrolled(box) {
   const heads = all("thead th[data-query]", box);
   const queries = heads.map((head) => head.dataset.query);
   const chunks = new Map();
-  let built = new Map(); // the rows in the page, by their place
+  const built = new Map(); // the rows in the page, by their place
   let drawn = "";
 
   const load = (number) => {
@@ -79,24 +80,36 @@ function scrolled(box) {
     return made;
   };
 
+  const [above, below] = [space(0), space(0)];
   function show(again = false) {
     const seen = Math.ceil(box.clientHeight / ROW);
-    const first = Math.max(0, Math.floor(box.scrollTop / ROW) - SPARE);
-    const last = Math.min(total, first + seen + 2 * SPARE);
+    const first = Math.max(0, STEP * Math.floor(box.scrollTop / ROW / STEP) - SPARE);
+    const last = Math.min(total, first + seen + 2 * SPARE + STEP);
     const now = `${first} ${last}`;
     if (now === drawn && !again) return;
     drawn = now;
-    const fresh = new Map();
+    if (!above.isConnected) body.replaceChildren(above, below);
+    for (const [at, known] of built) {
+      if (at >= first && at < last) continue;
+      known.row.remove();
+      built.delete(at);
+    }
+    let before = above;
     for (let at = first; at < last; at += 1) {
       const held = load(Math.floor(at / CHUNK)).rows;
       const known = built.get(at);
-      const keep = known && known.full === Boolean(held);
-      fresh.set(at, keep ? known : { full: Boolean(held), row: line(held ? held[at % CHUNK] : null) });
+      if (known && known.full === Boolean(held)) {
+        before = known.row;
+        continue;
+      }
+      known?.row.remove();
+      const row = line(held ? held[at % CHUNK] : null);
+      built.set(at, { full: Boolean(held), row });
+      before.after(row);
+      before = row;
     }
-    built = fresh;
-    const focus = body.contains(document.activeElement) ? document.activeElement : null;
-    body.replaceChildren(space(first * ROW), ...[...fresh.values()].map((one) => one.row), space((total - last) * ROW));
-    if (focus?.isConnected) focus.focus({ preventScroll: true });
+    above.cells[0].style.height = `${first * ROW}px`;
+    below.cells[0].style.height = `${(total - last) * ROW}px`;
   }
 
   let asked = false;
