@@ -1,6 +1,7 @@
 """The leaderboard: order, ranks, differences from a baseline, and what a reader can choose."""
 
 import random
+import re
 from functools import cache
 
 import pytest
@@ -212,3 +213,30 @@ def test_ranks_differences_and_conclusion_agree_at_every_level(names, confidence
     for row in others:
         assert row.gap.shown == (not row.leads)
     assert confidence < 0.99 or best.rank == "1–2" or names == "abc"
+
+
+def test_a_side_without_a_value_is_apart_from_those_that_are_worse():
+    dead = [{**r, "subject": "dead", "status": "error", "passed": None} for r in rows()[:40]]
+    view = leaderboard(digest(resolve(rows(tiers=("T0",)) + dead)))
+    lines = [line for line in board_rows(view).split("</tr>") if 'class="cut"' in line]
+    assert ["not ranked: no pass rate" in line for line in lines] == [False, True]
+    tied = leaderboard(digest(resolve(rows({"a": 0.9, "b": 0.9, "c": 0.9}, ("T0",)) + dead)))
+    assert "shown to be better" not in board_rows(tied)
+    assert board_rows(tied).count("not ranked: no pass rate") == 1
+
+
+def test_scales_of_bars_leave_no_range_and_fit_values_of_very_different_sizes():
+    def axis(costs):
+        given = [{**r, "cost_usd": costs[r["subject"]]} for r in rows(tiers=("T0",))]
+        view = leaderboard(digest(resolve(given)), BoardChoice(sort="cost_usd_mean"))
+        column = next(c for c in view.columns if c.metric.name == "cost_usd_mean")
+        places = [re.search(r'<circle[^>]*cx="([0-9.]+)"', str(row.cells)) for row in view.rows]
+        return column.axis, [float(place[1]) for place in places]
+
+    names = list(RATES)
+    nothing, _ = axis(dict.fromkeys(names, 0.0))
+    assert not nothing[0].startswith("−"), "no cost is negative"
+    ends, places = axis(dict(zip(names, (0.001, 0.1, 10.0), strict=True)))
+    assert ends[1] == "log"
+    assert places[1] - places[0] == pytest.approx(places[2] - places[1], abs=0.2)
+    assert len(axis(dict(zip(names, (0.1, 0.2, 0.4), strict=True)))[0]) == 2

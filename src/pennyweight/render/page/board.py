@@ -43,7 +43,7 @@ class BoardColumn:
     href: str = ""
     order: str = ""
     """`ascending` or `descending`, if the board is sorted by it."""
-    axis: tuple[str, str] | None = None
+    axis: tuple[str, ...] | None = None
     """The ends of the scale of its bars."""
 
 

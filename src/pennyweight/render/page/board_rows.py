@@ -27,7 +27,12 @@ def board_rows(view: BoardView) -> Markup:
     if 0 < view.leaders < len(written):
         best = "shown to be the best" if view.leaders == 1 else "may be the best"
         line = f"<span>{best} ↑ · ↓ another side is shown to be better</span>"
-        written.insert(view.leaders, f'<tr class="cut">{whole}>{line}</td></tr>\n')
+        apart = next((i for i, row in enumerate(view.rows) if not row.rank), len(written))
+        if apart < len(written):
+            without = f"<span>not ranked: no {view.headline.title}</span>"
+            written.insert(apart, f'<tr class="cut">{whole}>{without}</td></tr>\n')
+        if view.leaders < apart:
+            written.insert(view.leaders, f'<tr class="cut">{whole}>{line}</td></tr>\n')
     none = f'<tr>{whole} class="quiet">No side has this in its name.</td></tr>\n'
     return Markup("".join(written) or none)  # noqa: S704
 

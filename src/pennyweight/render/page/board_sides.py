@@ -30,6 +30,8 @@ NAME = "name"
 """Sorts by the names of the sides."""
 WIDTH, EDGE = 150, 5
 """The width of a bar, and the space left at its ends."""
+WIDE = 50
+"""Values that differ by more than this have a logarithmic scale."""
 FEW_TASKS = (
     ' <abbr title="A few tasks decide this mean: its interval may be too narrow; more tasks help.">'
     "few tasks</abbr>"
@@ -42,7 +44,7 @@ class SideColumn:
     """The cells of a metric, one for each side, and the ends of the scale of their bars."""
 
     cells: tuple[BoardCell, ...]
-    axis: tuple[str, str] | None = None
+    axis: tuple[str, ...] | None = None
 
 
 class BoardSides:
@@ -153,26 +155,35 @@ def board_sides(sides: Sequence[Mapping[str, Any]]) -> BoardSides:
     return made
 
 
-def _scale(values: Sequence[Estimate], name: str) -> tuple[Scale | None, tuple[str, str] | None]:
-    """Return the scale of the bars, over what the sides really cover, and its ends in words."""
+def _scale(values: Sequence[Estimate], name: str) -> tuple[Scale | None, tuple[str, ...] | None]:
+    """Return the scale of the bars, over what the sides really cover, and its ends in words.
+
+    Values of very different sizes have a logarithmic one, which says so.
+    """
     known = [x for e in values for x in (e.value, e.low, e.high)]
     ends = [x for x in known if isinstance(x, float) and math.isfinite(x)]
     if not ends:
         return None, None
     low, high = min(ends), max(ends)
+    metric, unit = METRICS.get(name), unit_of(name)
+    least, most = (metric and metric.range) or (None, None)
+    if low > 0 and high > WIDE * low and unit != SHARE:
+        low, high = (
+            10.0 ** part(math.log10(x)) for part, x in ((math.floor, low), (math.ceil, high))
+        )
+        words = [quantity(low, unit), "log", quantity(high, unit)]
+        return Scale(low, high, EDGE, WIDTH - EDGE, log=True), tuple(words)
     steps = ticks(low, high, 4)
     step = steps[1] - steps[0] if len(steps) > 1 else (high - low) or abs(high) or 1.0
     low, high = step * math.floor(low / step + 1e-9), step * math.ceil(high / step - 1e-9)
-    metric = METRICS.get(name)
-    if metric and metric.range == (0, 1):
-        low, high = max(low, 0.0), min(high, 1.0)
     if not high > low:
         low, high = low - step, high + step
-    unit = unit_of(name)
+    low = low if least is None else max(low, float(least))
+    high = high if most is None else min(high, float(most))
     words = [quantity(end, unit, largest=high) for end in (low, high)]
     if unit == SHARE:
         words = [f"{round(100 * end)} %" for end in (low, high)]
-    return Scale(low, high, EDGE, WIDTH - EDGE), (words[0], words[1])
+    return Scale(low, high, EDGE, WIDTH - EDGE), tuple(words)
 
 
 def _bar(e: Estimate, scale: Scale) -> str:

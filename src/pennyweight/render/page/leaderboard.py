@@ -270,7 +270,7 @@ def _gap_of(
 def _column(
     name: str,
     sort: str,
-    axis: tuple[str, str] | None,
+    axis: tuple[str, ...] | None,
     choice: BoardChoice,
     address: Address | None,
 ) -> BoardColumn:

@@ -1,26 +1,50 @@
 // The leaderboard: links and choices exchange one part of the page; names are searched as you type.
 "use strict";
 
+// What was chosen of the board and of the grid stays when the other changes.
+const OF_GRID = ["rows", "only"];
+let wanted = "";
+let unfolded = false;
+
+function addresses(url, name) {
+  const [asked, shown] = [new URL(url, location), new URL(location)];
+  if (name === "board") {
+    const kept = OF_GRID.filter((key) => shown.searchParams.has(key) && !asked.searchParams.has(key));
+    for (const key of kept) asked.searchParams.set(key, shown.searchParams.get(key));
+    return [asked, asked];
+  }
+  if (asked.pathname === location.pathname) return [asked, asked];
+  for (const key of OF_GRID) {  // the grid on the page of the run
+    const value = asked.searchParams.get(key);
+    if (value) shown.searchParams.set(key, value);
+    else shown.searchParams.delete(key);
+  }
+  shown.hash = "";
+  return [asked, shown];
+}
+
 async function swap(url, name, keep = true) {
   const part = one(`[data-part="${name}"]`);
   if (!part) return location.assign(url);
   part.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(url);
+    const [asked, shown] = keep ? addresses(url, name) : [url, url];
+    const answer = await fetch(asked);
     if (!answer.ok) throw new Error(answer.status);
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const other = one(`[data-part="${name}"]`, fresh);
     const focus = document.activeElement?.getAttribute("href");
+    const chooser = document.activeElement?.matches("[data-board] select");
     const place = one(".scroll", part)?.scrollLeft;
     part.replaceWith(document.adoptNode(other));
     const said = name === "board" && one(".conclusion", fresh);
     if (said) one(".conclusion")?.replaceWith(document.adoptNode(said));
     if (place && one(".scroll", other)) one(".scroll", other).scrollLeft = place;
     if (name === "board") all('[data-part="grid"]', fresh).forEach((grid) => one('[data-part="grid"]')?.replaceWith(document.adoptNode(grid)));
-    if (keep && new URL(url, location).pathname === location.pathname) history.pushState({ part: name }, "", url);
+    if (keep) history.pushState({ part: name }, "", shown);
     document.dispatchEvent(new Event("pennyweight:parts"));
     const again = focus && all("a", other).find((a) => a.getAttribute("href") === focus);
-    (again || one(".scroll", other))?.focus({ preventScroll: true });
+    (again || one(chooser ? "[data-board] select" : ".scroll", other))?.focus({ preventScroll: true });
   } catch {
     location.assign(url);
   }
@@ -31,14 +55,40 @@ document.addEventListener("click", (event) => {
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   if ("unfold" in link.dataset) {
-    for (const row of all("[data-folded]")) row.hidden = false;
-    link.remove();
+    unfolded = true;
+    narrow();
+    one(".scroll.board")?.focus({ preventScroll: true });
     return;
   }
   swap(link.href, link.dataset.swap);
 });
 
 addEventListener("popstate", () => swap(location.href, one('[data-part="board"]') ? "board" : "grid", false));
+
+// Show the sides whose names are searched for; else those that are not folded.
+function narrow() {
+  const rows = all("table.board tbody tr[data-name]");
+  if (!rows.length) return;
+  const table = one("table.board");
+  for (const row of rows) {
+    const folded = "folded" in row.dataset && !unfolded;
+    row.hidden = wanted ? !row.dataset.name.includes(wanted) : folded;
+  }
+  for (const row of all("tr.cut", table)) row.hidden = Boolean(wanted);
+  one("[data-none]", table)?.remove();
+  const shown = rows.filter((row) => !row.hidden).length;
+  if (!shown) {
+    const none = make("td", "No side has this in its name.", "quiet");
+    none.colSpan = table.rows[0].cells.length;
+    const row = make("tr");
+    row.dataset.none = "";
+    row.append(none);
+    table.tBodies[0].append(row);
+  }
+  one(".scroll.board").classList.toggle("long", shown > 15);
+  const more = one("[data-unfold]");
+  if (more) more.hidden = unfolded || Boolean(wanted);
+}
 
 function arrange() {
   const form = one("[data-board]");
@@ -51,14 +101,14 @@ function arrange() {
     swap(`${form.getAttribute("action").split("#")[0]}?${given}`, "board");
   });
   const find = one('input[type="search"]', form);
-  find?.addEventListener("input", () => {
-    const wanted = find.value.trim().toLowerCase();
-    for (const row of all("table.board tbody tr[data-name]")) {
-      const folded = "folded" in row.dataset && one("[data-unfold]");
-      row.hidden = wanted ? !row.dataset.name.includes(wanted) : Boolean(folded);
-    }
-    for (const row of all("table.board tr.cut")) row.hidden = Boolean(wanted);
-  });
+  if (find) {
+    if (wanted) find.value = wanted;
+    find.addEventListener("input", () => {
+      wanted = find.value.trim().toLowerCase();
+      narrow();
+    });
+  }
+  if (wanted || unfolded) narrow();
 }
 arrange();
 document.addEventListener("pennyweight:parts", arrange);
