@@ -217,21 +217,27 @@ async function refresh() {
     const answer = await fetch(location.href);
     if (!answer.ok) return false;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const scrolls = [];
     for (const part of all("[data-part]")) {
       const other = one(`[data-part="${part.dataset.part}"]`, fresh);
       if (!other) continue;
+      const places = all(".scroll", part).map((box) => [box.scrollLeft, box.scrollTop]);
       const open = new Set(all("details[open] > summary", part).map((s) => s.textContent));
       const focused = part.contains(document.activeElement) ? document.activeElement.textContent : null;
       const chosen = new Set(all("input:checked", part).map((input) => input.value));
       part.replaceWith(document.adoptNode(other));
       for (const input of all("input[type=checkbox]", other)) input.checked = chosen.has(input.value);
       if (at >= 0 && other.matches("tbody")) other.rows[at]?.classList.add("at");
+      scrolls.push([other, places]);
       for (const head of all("summary", other)) head.parentElement.open = open.has(head.textContent);
       if (focused) {
         all("a, summary", other).find((e) => e.textContent === focused)?.focus({ preventScroll: true });
       }
     }
     document.dispatchEvent(new Event("pennyweight:parts"));
+    for (const [part, places] of scrolls) {
+      all(".scroll", part).forEach((box, i) => places[i] && box.scrollTo(...places[i]));
+    }
     return true;
   } catch {
     return false;
@@ -323,6 +329,7 @@ if (panel) {
     if (state.said || running) {
       one("[data-said]", panel).textContent = stopping ? "Waiting for the calls in progress. Their answers are stored." : state.said;
     }
+    else if (word === "interrupted") one("[data-said]", panel).textContent = one("[data-said]", panel).dataset.said;
     if (running) wasRunning = true;
     if (!running || stopping) one("[data-rate]", panel).textContent = "";
     const over = !running && !state.digest;
