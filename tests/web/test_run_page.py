@@ -93,3 +93,57 @@ def test_differences_from_a_chosen_baseline_follow_a_run_that_changed(tmp_path):
             store.execute("UPDATE pennyweight_run SET ended = ended + 1")
         for _ in range(2):
             assert differences() == ["+30.0", "−30.0"]
+
+
+def test_what_is_searched_unfolded_and_chosen_stays_when_the_order_changes(tmp_path, open_page):
+    rows = [
+        {"task_id": f"t{n}", "subject": f"model-{i:02}", "passed": n * 5 < 4 * i, "cost_usd": 0.1}
+        for i in range(20)
+        for n in range(16)
+    ]
+    (tmp_path / "records.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command("import", "records.jsonl", "--as", "many", folder=tmp_path)
+    with serving(tmp_path) as server:
+        server.digest("many")
+        page = open_page().page
+        page.goto(f"{server.address}/runs/many")
+        sides, box = page.locator("tr[data-name]:visible"), page.locator(".scroll.board")
+        fits = "box => box.scrollHeight <= box.clientHeight + 1"
+        assert sides.count() == 15
+        assert box.evaluate(fits), "a folded board does not scroll in itself"
+        page.get_by_placeholder("part of a name").fill("nobody")
+        page.get_by_text("No side has this in its name.").wait_for()
+        page.get_by_placeholder("part of a name").fill("model-1")
+        assert sides.count() == 10
+        page.get_by_label("Sort by").focus()
+        page.get_by_label("Sort by").select_option("cost_usd_mean")
+        page.wait_for_url("**sort=cost_usd_mean*")
+        page.locator("th[aria-sort]", has_text="cost per attempt").wait_for()
+        assert page.evaluate("document.activeElement.name") == "sort"
+        assert sides.count() == 10
+        page.get_by_placeholder("part of a name").fill("")
+        page.get_by_role("link", name=re.compile("Show . more side")).click()
+        assert sides.count() == 20
+        page.locator("#grid").get_by_role("link", name=re.compile("^differs")).click()
+        page.wait_for_url("**only=differs*")
+        page.get_by_role("link", name="pass rate", exact=True).click()
+        page.wait_for_url("**sort=pass_rate*")
+        page.locator("th[aria-sort]", has_text="pass rate").wait_for()
+        assert sides.count() == 20
+        chosen = page.locator("#grid [aria-current]").first
+        assert chosen.inner_text().startswith("differs")
+        page.reload()
+        assert chosen.inner_text().startswith("differs")
+
+
+def test_bars_of_all_sides_are_below_each_other(site, open_page):
+    server, run = site
+    server.digest(run)
+    page = open_page().page
+    page.goto(f"{server.address}/runs/{run}?sort=cost_of_pass")
+    bars = page.locator("table.board svg.range")
+    assert bars.count() > 1
+    assert len({round(bars.nth(i).bounding_box()["x"]) for i in range(bars.count())}) == 1
+    head = page.locator("th.drawn")
+    title, axis = head.locator("a").bounding_box(), head.locator(".axis").bounding_box()
+    assert axis["x"] + axis["width"] <= title["x"]

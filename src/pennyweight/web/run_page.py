@@ -50,7 +50,9 @@ MAX_INLINE_SIDES = 9
 FIRST_CHARTS = ("sides", "frontier")
 """With many sides, the other charts are on the page of all metrics."""
 CHART_BYTES = 130_000
-"""About how large the charts of a page are; further ones are on the next page."""
+"""About how large charts beside tables of all metrics are; further ones are on the next page."""
+MOST_CHART_BYTES = 165_000
+"""How large the charts of a page without these tables are at most."""
 MAX_PAIRS, MAX_PAIRS_BESIDE_CHARTS = 120, 40
 CHOICES = ("by", "sort", "order", "baseline", "find", "all")
 """What an address says about the leaderboard."""
@@ -158,15 +160,17 @@ def _drawn(digest: dict[str, Any], run: str) -> Markup:
     """Render the parts of a digest that are the same for every reader."""
     link = chart_links([run], digest_sides(run, digest))
     inline = len(digest["sides"]) <= MAX_INLINE_SIDES
-    drawn = charts(digest, link)
-    panel, others = reasoning_panel(digest, drawn) if inline else (None, drawn)
+    first, rest = _charts(digest, link)
+    panel, others = reasoning_panel(digest, first) if inline else (None, first)
     values = {
         "run": run,
         "inline": inline,
         "digest": digest,
         "failed": link({"status": "error"}),
         "weak": what_failed(digest, link),
-        "charts": [c for c in others if inline or c.name in FIRST_CHARTS],
+        "charts": others,
+        "rest": rest,
+        "roomy": inline and not rest and sum(map(_size, first)) <= CHART_BYTES,
         "reasoning": panel,
         "families": families(digest["whole"]),
         "sides": side_rows(digest) if inline else [],
@@ -194,8 +198,7 @@ def metrics(request: Request, site: Site, now: RunState) -> Shown:
     every = (digest["comparison"] or {}).get("pairs", ())
     pairs = [p for p in every if names & {p["a"], p["b"]}]
     link = chart_links([run.id], digest_sides(run.id, digest))
-    drawn = [c for c in charts(digest, link) if c.name not in FIRST_CHARTS]
-    drawn = list(_on_page(drawn, page, pages))
+    drawn = list(_on_page(_charts(digest, link)[1], page, pages))
     return "metrics_page.html", {
         "charts": drawn,
         "run": run,
@@ -207,7 +210,21 @@ def metrics(request: Request, site: Site, now: RunState) -> Shown:
         "pages": pages,
         "first": first + 1,
         "total": len(order),
+        "families": families(digest["whole"]),
+        "repeats": repeat_words(digest),
     }
+
+
+def _charts(digest: Mapping[str, Any], link: Link) -> tuple[list[Chart], list[Chart]]:
+    """Return the charts of the run's page, and those that are on the page of all metrics."""
+    many, room = len(digest["sides"]) > MAX_INLINE_SIDES, MOST_CHART_BYTES
+    first: list[Chart] = []
+    rest: list[Chart] = []
+    for chart in charts(digest, link):
+        fits = chart.name in FIRST_CHARTS or (not many and _size(chart) <= room)
+        (first if fits else rest).append(chart)
+        room -= _size(chart) if fits else 0
+    return first, rest
 
 
 def _on_page(drawn: Sequence[Chart], page: int, pages: int) -> Iterator[Chart]:
@@ -216,7 +233,12 @@ def _on_page(drawn: Sequence[Chart], page: int, pages: int) -> Iterator[Chart]:
     for chart in drawn:
         if min(pages, 1 + before // CHART_BYTES) == page:
             yield chart
-        before += len(chart.svg) + len(chart.wide or "") + 60 * sum(map(len, chart.rows))
+        before += _size(chart)
+
+
+def _size(chart: Chart) -> int:
+    cells = 36 * sum(map(len, chart.rows)) + sum(len(at) + 40 for at in chart.links.values())
+    return len(chart.svg) + len(chart.wide or "") + cells
 
 
 def chart_file(request: Request) -> Response:

@@ -1,7 +1,6 @@
 """Charts as SVG.
 
 Tested elsewhere:
-    by_side.py: tests/api/pages/test_side_charts.py
     catalogue.py: tests/web/test_charts.py
     ranges.py: tests/web/test_charts.py
     reasoning.py: tests/api/pages/test_reasoning_charts.py

@@ -17,6 +17,8 @@ from pennyweight.text.notation import SHARE
 ACROSS, PANEL = 3, 128
 """Panels in a row, and the height of each."""
 SECONDS_FROM = 1_000
+LEGIBLE = 7
+"""The fewest characters of which a shortened name can be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +242,10 @@ def categories(data: Sequence[Mapping[str, Any]], metric: str, link: Link) -> Ch
     title = f"{words.capitalize()} by category"
     drawing = Drawing(title, height=height, left=left, top=22, bottom=4, right=4)
     wide = (drawing.width - left - 4) / len(kinds)
+    heads = _heads(kinds, int(wide / CHAR))
     for index, kind in enumerate(kinds):
-        drawing.text(left + wide * (index + 0.5), 14, middle(kind, max(4, int(wide / CHAR))), "",
-                     "middle")  # fmt: skip
+        drawing.text(left + wide * (index + 0.5), 14, heads[kind], "", "middle")
+    bare = wide < CHAR * len("100.0 %")
     for row, name in enumerate(names):
         drawing.text(left - 8, 20 + step * (row + 0.5) + 3, brief[name], "ink", "end")
     table: list[tuple[Any, ...]] = [("side", "category", metric, "records")]
@@ -259,7 +262,22 @@ def categories(data: Sequence[Mapping[str, Any]], metric: str, link: Link) -> Ch
             mark,
             0.06 + 0.42 * (cell["value"] - low) / ((high - low) or 1.0),
         )
-        drawing.text(x + wide / 2, y + step / 2 + 3, share(cell["value"]), "ink", "middle")
+        value = f"{100 * cell['value']:.0f}" if bare else share(cell["value"])
+        drawing.text(x + wide / 2, y + step / 2 + 3, value, "ink", "middle")
         table.append((cell["name"], cell["category"], cell["value"], cell["n"]))
     note = "Darker is better; the best sides first." + svg.legend(brief)
+    note += " In percent." if bare else ""
+    note += svg.legend(heads)
     return drawing.chart("categories", note, table, ("", "", SHARE, ""))
+
+
+def _heads(kinds: Sequence[str], room: int) -> dict[str, str]:
+    """Shorten the heads of columns; where too little would be left of them, number them.
+
+    >>> _heads(["adversarial", "edge case"], 9), _heads(["adversarial", "edge case"], 5)
+    ({'adversarial': 'adve…rial', 'edge case': 'edge case'}, {'adversarial': '1', 'edge case': '2'})
+    """
+    short = {kind: middle(kind, room) for kind in kinds} if room >= LEGIBLE else {}
+    if len(set(short.values())) == len(kinds) or max(map(len, kinds)) <= room:
+        return short or {kind: cut(kind, room) for kind in kinds}
+    return {kind: str(place) for place, kind in enumerate(kinds, 1)}

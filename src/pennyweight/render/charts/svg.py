@@ -125,8 +125,7 @@ class Drawing:
         if mark.href:
             self.links[mark.cell] = mark.href
             area = _rectangle(hit, "hit", "") if hit else ""
-            label = escape(mark.title)
-            start = f'<a href="{escape(mark.href)}" tabindex="-1" aria-label="{label}">'
+            start = f'<a href="{escape(mark.href)}" tabindex="-1">'
             shape = f"{start}{_title(mark.title)}{area}{shape}</a>"
         self.parts.append(shape)
 
