@@ -87,7 +87,7 @@ def test_a_side_without_repeats_of_each_task_costs_the_others_no_curve():
 def test_every_mark_names_its_side_and_leads_to_it(made):
     drawn = {c.name: c for c in charts(made, lambda wanted: f"/{sorted(wanted.items())}")}
     for name in ("reliability", "thought", "latency", "tokens", "categories", "repeats"):
-        links = re.findall(r'<a href="([^"]+)"[^>]*aria-label="([^"]+)"', drawn[name].svg)
+        links = re.findall(r'<a href="([^"]+)"[^>]*><title>([^<]+)<', drawn[name].svg)
         assert links, name
         for href, label in links:
             side = "a" if label.startswith("a") else "b"
