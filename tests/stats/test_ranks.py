@@ -142,6 +142,14 @@ def test_sides_that_never_differ_share_their_rank():
     assert found.groups == ((0, 1, 2),)
 
 
+def test_sides_that_passed_equally_often_share_their_rank():
+    passes = np.repeat(np.arange(6), 9)
+    orders = [np.random.default_rng(seed).permutation(passes) for seed in range(8)]
+    values = np.column_stack(orders) / 5
+    assert len(set(values.mean(axis=0))) > 1, "sums in another order are rounded otherwise"
+    assert set(rank_ranges(values, 0.95, 0, np.full(values.shape, 5.0)).rank) == {1}
+
+
 def test_groups_overlap_where_the_middle_is_not_separated_from_either_end():
     rng = np.random.default_rng(5)
     values = (rng.random((60, 3)) < (0.75, 0.6, 0.45)).astype(float)

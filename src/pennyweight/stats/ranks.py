@@ -20,7 +20,7 @@ BLOCKS = 1000
 LEAST = 1e-9
 """The lowest level of an interval: with few tasks nothing can be shown at any level."""
 ROUNDING = 1e-9
-"""A t that is larger by less than this share is the same: its sums were added in another order."""
+"""What is larger by less than this share is the same: its sums were added in another order."""
 _CHUNK = 100
 
 
@@ -58,8 +58,9 @@ def rank_ranges(
     blocks = in_blocks(values, seed)
     better, p, limit = all_pairs(blocks, confidence, seed, largest_t(blocks, tries))
     order = sorted(range(sides), key=lambda side: -means[side])
+    same = ROUNDING * np.abs(means).max()
     return RankRanges(
-        rank=tuple(1 + int((means > mean).sum()) for mean in means),
+        rank=tuple(1 + int((means > mean + same).sum()) for mean in means),
         low=tuple(1 + int(n) for n in better.sum(axis=0)),
         high=tuple(sides - int(n) for n in better.sum(axis=1)),
         groups=tuple(_groups(order, better)),
