@@ -1,5 +1,5 @@
 # noqa: A005
-"""How often intervals, comparisons and gates are right, on simulated data whose truth is known.
+"""How often intervals, comparisons, ranks and gates are right, on data whose truth is known.
 
 `python -m bench statistics` runs all of it; `--seed` draws other data, and other worlds.
 """
@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Protocol
 
-from bench import coverage, differences, early_stops, limits, ratchets
+from bench import coverage, differences, early_stops, limits, ranks, ratchets
 from bench.findings import Finding
 
 SEED, SETS = 2026, 1_000
@@ -35,6 +35,7 @@ def sections(seed: int) -> dict[str, list[Row]]:
     return {
         "intervals": [*coverage.rows()],
         "comparisons": [*differences.rows()],
+        "ranks": [*ranks.rows()],
         "gates": [*limits.rows()],
         "early-stops": [*early_stops.rows()],
         "ratchet": [*ratchets.rows()],

@@ -16,6 +16,7 @@ from bench.differences import Costs, Detects, FalseAlarms
 from bench.early_stops import Decided, Rates, Saving
 from bench.findings import Finding
 from bench.limits import AtLimit
+from bench.ranks import Attempts, Ranks, Scores, at_the_border, ranked
 from bench.ratchets import Ratchet
 from bench.worlds import Amounts, Law, Repeats
 
@@ -99,6 +100,31 @@ def test_equal_sides_are_compared_as_users_compare_them():
     assert found.rate < 0.3
     (power,) = Detects(row.world).measure(1, 20)
     assert power.rate > 0.2
+
+
+def test_ranks_are_those_that_users_see_and_their_mistakes_are_counted():
+    wrong, most = {}, "a range misses the true rank"
+    for world in (
+        Attempts(3, 20, (1, 5), (0.9,)),
+        Attempts(4, 30, step=0.5, alike=2),
+        Scores(3, 12, (Law("beta", 0.2, 1.8), Law("beta", 20, 180))),
+    ):
+        for found in Ranks(world).measure(1, 20):
+            wrong[type(world), world.level.any(), found.what.partition(": ")[2]] = found.rate
+    assert list(wrong) == [
+        (Attempts, False, most),
+        (Attempts, True, most),
+        (Attempts, True, "a wrong order is shown"),
+        (Scores, False, most),
+    ]
+    assert max(wrong.values()) <= 0.4
+    better = Attempts(3, 60, step=2.0)
+    values = better.draw(np.random.default_rng(1))
+    for found in (ranked(better, values), at_the_border(better, values)):
+        assert [side.rank for side in found.sides] == [3, 2, 1]
+        assert found["T2"].high < found["T0"].low
+    (missed, order) = Ranks(replace(better, step=-2.0)).measure(1, 20)
+    assert missed.rate == order.rate == 0
 
 
 def test_gates_are_decided_at_their_limit():
