@@ -6,6 +6,7 @@ from sqlalchemy import inspect
 from pennyweight.api.runs import delete_run
 from pennyweight.store import queries, search_index
 from pennyweight.store.queries import Filter
+from pennyweight.store.whole_records import whole_records
 from store.samples import RUN, call, record, run
 
 TEXTS = {
@@ -16,7 +17,9 @@ TEXTS = {
     "e": None,
 }
 ASKED = ("needle", "Needle in", "heat-pump", "isn't", "3.5 kw", "x_y", "100%", "е", "京", "*eedle",
-         "nothing", "needle.example", "city; mail", "; ", "NEEDLES")  # fmt: skip
+         "nothing", "needle.example", "city; mail", "; ", "NEEDLES", '"needle in"', '"needle"',
+         "needl*", '"A NEEDLE in a hay"', '"heat-pump needs"', "pum*", '"ump needs"', '"НАКЛОН"',
+         '"京"', '"x_y = 100%"', "nee*", '"line 2"')  # fmt: skip
 
 
 @pytest.fixture
@@ -59,12 +62,78 @@ def test_quotes_and_operators_are_text(searched):
         '"',
         'needle" OR "a',
         "needle' | 'a",
-        "needle*",
         "NOT needle",
         ":words",
         "\\",
     ):
         assert found(searched, text) == []
+
+
+EXPECTED = {
+    '"a needle in"': ["b"],
+    '"the needle in"': [],
+    ' "needle" ': ["b", "d", "f"],
+    '"needles"': ["c"],
+    '"needle in a hay"': [],
+    '"eedle in"': [],
+    '"find a line"': ["g"],
+    '"in a haystack, and x_y = 100%"': ["b"],
+    '"y"': ["b"],
+    '"100%"': ["b"],
+    '"HEAT-PUMP"': ["a"],
+    '"京"': ["d"],
+    '"Наклон"': ["c"],
+    '"Накло"': [],
+    '"[a-z]*?"': ["g"],
+    '"c:\\new"': ["g"],
+    "needle*": ["b", "c", "d", "f"],
+    "eedle*": [],
+    "a nee*": ["b"],
+    "Накл*": ["c"],
+    "*eedl*": [],
+    "*": ["g"],
+    '"*"': ["g"],
+}
+PLAIN = ('"', '""', '"""', '"needle', 'needle"', '"a" OR "needle"', '"needle" needle', "\\",
+         "NEAR(needle in)", "text:needle", "- needle", "^needle", "needle +", '" "', "**", "* *",
+         "(needle", "{text}: a", "'needle'", "needle' | 'a", ":words", "%s", "%", "\0", "needle\0*",
+         "[", "\ud800*", "f NOT g", "*]*? in", ":pattern")  # fmt: skip
+QUOTED = ("\\", "[", "]", "^", "(?i)", "\0", "\ud800", "*", "?", "%", "_", "!", "[a-z]", "x' || 'y",
+          "NEAR", "needle OR in", "in c:\\new", "\\y", "&", ":*")  # fmt: skip
+
+MORE = {
+    "f": "they said \u201cneedle\u201d\u2014once",
+    "g": "FIND a\nline of [a-z]*? in c:\\new",
+}
+
+
+@pytest.fixture
+def marked(searched):
+    searched.write([record(task, response=text) for task, text in MORE.items()], [call("f")])
+    return searched
+
+
+def test_quoted_runs_of_words_and_beginnings_of_words_are_found(marked):
+    by_hand = {text: found(marked, text) for text in EXPECTED}
+    search_index.build(marked, RUN)
+    assert {text: found(marked, text) for text in EXPECTED} == by_hand == EXPECTED
+    for text, tasks in EXPECTED.items():
+        frames = whole_records(marked, RUN, Filter(text=text))
+        assert [task for one in frames for task in one["task_id"]] == tasks
+        by_status = queries.page(marked, RUN, Filter({"status": "ok"}, text=text))
+        assert [*by_status.columns["task_id"]] == tasks
+    assert search_index.candidates(marked, RUN, '"a needle in"')
+
+
+@pytest.mark.parametrize("text", [*PLAIN, *(f'"{text}"' for text in QUOTED)])
+def test_whatever_is_written_is_text_and_no_error(marked, text):
+    before = found(marked, text)
+    search_index.build(marked, RUN)
+    assert found(marked, text) == before
+    plain = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    plain = plain.removeprefix("*") if text in PLAIN else plain[1:-1]
+    texts = {**TEXTS, **MORE}
+    assert before == [t for t, said in texts.items() if plain.lower() in (said or t).lower()]
 
 
 def test_an_index_counts_only_for_the_state_it_was_built_from(searched):

@@ -165,6 +165,24 @@ def test_a_text_that_is_too_long_to_search_for_is_refused(short_run):
     assert short_run.get(f"/runs/short/records?q={'a' * 500}")[0] == 200
 
 
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [('"it is 42"', 2), ('"it is 4"', 0), ("it is 4*", 3), ("t is 4*", 0), ('"it is 42', 0),
+     ('""', 0), ("*", 6), ("\0", 0), ('"\0" OR response:NEAR(*', 0), ('"6 * 7?"', 6)],
+)  # fmt: skip
+def test_a_quoted_phrase_finds_the_same_in_the_list_the_api_and_downloads(
+    short_run, open_page, written, found
+):
+    page, query = open_page().page, f"q={quote(written)}"
+    page.goto(f"{short_run.address}/runs/short/records?{query}")
+    if "\0" not in written:
+        assert page.get_by_label("Text").first.input_value() == written
+    assert page.locator("table.rows tbody tr").count() == found
+    assert len(short_run.json(f"/api/runs/short/records?{query}")[1]["records"]) == found
+    assert short_run.json(f"/api/runs/short/count?{query}")[1]["count"] == found
+    assert len(short_run.get(f"/runs/short/records.jsonl?{query}")[2].splitlines()) == found
+
+
 def test_kinds_of_errors_are_offered_and_found(short_run, open_page):
     short_run.digest("short")
     page = open_page().page

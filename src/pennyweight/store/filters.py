@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pennyweight.record import KEY
 from pennyweight.store.store import Store
 from pennyweight.store.tables import INDEX_ORDER, MEASURED, RECORD, REMARK
+from pennyweight.text.search_term import SearchTerm
 
 ORDER = INDEX_ORDER[1:]
 """The columns by which the records of a run are ordered: pages follow the index."""
@@ -23,7 +23,7 @@ ERROR_CHARACTERS = 600
 """How much of an error is compared."""
 _BETWEEN = "\x1f"
 SEARCHED = ("task_id", "input", "response", "reasoning", "error")
-"""The columns in which a text is searched. A text that starts with `*` may be inside of words."""
+"""The columns in which a text is searched."""
 PEOPLE = ("right", "wrong", "unsure", "any", "none", "differs")
 """What a filter can ask about people's verdicts; `differs`: from the automatic result."""
 LIST_FILTERS = ("answer",)
@@ -97,10 +97,13 @@ def conditions(
             parts[f"h{index}"] = high
     if wanted.text:
         like = "LIKE" if lite else "ILIKE"
-        text = wanted.text.removeprefix("*") or wanted.text
-        where.append("(" + " OR ".join(f"r.{n} {like} :text ESCAPE '!'" for n in SEARCHED) + ")")
-        plain = re.sub("([!%_])", r"!\1", text)
-        parts["text"] = f"%{plain}%"
+        term = SearchTerm.read(wanted.text)
+        parts["text"], pattern = term.like(), term.pattern(lite=lite)
+        has = "r.{0} " + like + " :text ESCAPE '!'"
+        if pattern:
+            parts["pattern"] = pattern
+            has = f"({has} AND lower(' ' || r.{{0}} || ' ') {'GLOB' if lite else '~'} :pattern)"
+        where.append(f"({' OR '.join(has.format(n) for n in SEARCHED)})")
     if wanted.candidates:
         keys, looked_up = wanted.candidates
         where.append(f"({', '.join(f'{outer}.{n}' for n in ORDER)}) IN ({keys})")

@@ -8,7 +8,6 @@ much, but what it lacks is not found: it counts only for the state of the run th
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +19,7 @@ from pennyweight.store.filters import SEARCHED, Filter, is_sqlite
 from pennyweight.store.read_connection import fetch
 from pennyweight.store.store import Store, now
 from pennyweight.store.tables import CALL, INDEX_ORDER, RECORD, RUN, SEARCH, WORDS
+from pennyweight.text.search_term import WORD_CHARACTERS, SearchTerm
 
 MAX_CHARACTERS = 300_000
 """Of longer texts, the beginning is indexed."""
@@ -31,11 +31,10 @@ BATCH = 5_000
 """Records per transaction, few enough that a run that is being written does not wait long."""
 STALE_SECONDS = 3_600.0
 """After this time, an index that was begun and never finished is deleted."""
-_WORD = re.compile(r"[^\W_]+")
-_LAST_LETTER = 0x052F
-"""Latin, Greek and Cyrillic: scripts that separate words by spaces."""
-_APART = r"[\x01-\x2f\x3a-\x60\x7b-\x7f]+"
-"""What separates words, for PostgreSQL; letters of other scripts are part of words."""
+_APART = f"[^{WORD_CHARACTERS}]+"
+"""What separates words, for PostgreSQL; letters of all scripts are part of words."""
+_RULES = 2
+"""Rises with `_APART`; in PostgreSQL, indexes with another number are not used."""
 _KEY = ", ".join(INDEX_ORDER[1:])
 _STATE = (
     f"SELECT u.status, u.ended, (SELECT max(c.id) FROM {CALL.name} c WHERE c.run = :run), "  # noqa: S608
@@ -44,36 +43,30 @@ _STATE = (
 )
 
 
-def indexed_words(wanted: str) -> list[str]:
-    """Return the words by which an index finds a text; none if it cannot.
-
-    A text that starts with `*` is looked for inside of words, which no index does.
-
-    >>> indexed_words("The heat-pump's no"), indexed_words("*eedle"), indexed_words("北京")
-    (['the', 'heat', 'pump', 's', 'no'], [], [])
-    """
-    known = all(ord(c) <= _LAST_LETTER and not 0x300 <= ord(c) < 0x370 for c in wanted)
-    return _WORD.findall(wanted.lower()) if known and not wanted.startswith("*") else []
-
-
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """The words of a text in an index; `whole` takes the last one as a whole word too."""
+    """The words of a text in an index; `whole` takes the last one as a whole word too.
+
+    `single` says that the text is one word and nothing else.
+    """
 
     place: int
     words: str
     whole: str
+    single: bool
 
     @classmethod
     def of(cls, store: Store, run: str, wanted: str) -> _Lookup | None:
         """Look a text up; None if the run as it is has no index, or the text no words for it."""
-        words, lite = indexed_words(wanted), is_sqlite(store)
-        place = _place(store, run) if words and (lite or wanted.isascii()) else None
+        term, lite = SearchTerm.read(wanted), is_sqlite(store)
+        words = term.words()
+        place = _place(store, run) if words and (lite or term.text.isascii()) else None
         if place is None:
             return None
         quote, both, more = ('"', " AND ", "*") if lite else ("'", " & ", ":*")
         whole = both.join(f"{quote}{word}{quote}" for word in words)
-        return cls(place, whole + more, whole)
+        wanted = whole if term.kind == "phrase" else whole + more
+        return cls(place, wanted, whole, words == [term.text.lower()])
 
     def found(self, columns: str, *, lite: bool) -> str:
         """Return SQL for the numbers of the records that may have the text, as `n`."""
@@ -143,7 +136,7 @@ def in_order(
     lite = is_sqlite(store)
     first = _passed(store, asked.place, after, "<=") if after else 0
     last = _passed(store, asked.place, before, "<") if before else None
-    if lite and page and not back and asked.whole == f'"{wanted.text.lower()}"':
+    if lite and page and not back and asked.single:
         near = f"AND rowid > {first:d} AND rowid <= {first + NEAR:d}"
         if asked.reaches(store, asked.whole, page, near):
             return None
@@ -193,13 +186,14 @@ def is_indexed(store: Store, run: str) -> bool:
 def _place(store: Store, run: str) -> int | None:
     """Return the number of the index of a run as it is now."""
     found = fetch(store, _STATE, {"run": run})
-    current = (row[3] for row in found if row[4] is not None and row[4] == _stamp(row[:3]))
+    current = (row[3] for row in found if row[4] is not None and row[4] == _stamp(store, row[:3]))
     return next(current, None)
 
 
-def _stamp(state: tuple[Any, ...]) -> str | None:
+def _stamp(store: Store, state: tuple[Any, ...]) -> str | None:
     """Return what changes with the records of a run; None while it is running."""
-    return None if state[0] == "running" else json.dumps(list(state))
+    rules = () if is_sqlite(store) else (_RULES,)
+    return None if state[0] == "running" else json.dumps([*state, *rules])
 
 
 def _table(place: int) -> str:
@@ -210,7 +204,7 @@ def _table(place: int) -> str:
 def build(store: Store, run: str, tell: Callable[[int], None] = lambda _: None) -> None:
     """Index the records of a run that has ended, unless that was done already."""
     found = fetch(store, _STATE, {"run": run})
-    stamp = _stamp(found[0][:3]) if found else None
+    stamp = _stamp(store, found[0][:3]) if found else None
     if stamp is None or _place(store, run) is not None:
         return
     with guarded(store.address), store.engine.begin() as connection:

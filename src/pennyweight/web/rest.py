@@ -39,6 +39,7 @@ MAX_KEY = 2_000
 """Two keys, escaped, fit into the 64 kB of an address."""
 api = APIRouter(prefix="/api", responses=ERRORS)
 RunId = Annotated[str, Path(description="A run's id.")]
+_SEARCHED = 'Text to search for; "a phrase" is whole words in a row, begin* the beginning of words.'
 KeyText = Annotated[
     str, Query(description='A record: ["task", "subject", "tier", attempt]', max_length=MAX_KEY)
 ]
@@ -117,7 +118,7 @@ def records(
     site: Here,
     request: Request,
     run: RunId,
-    q: Annotated[str, Query(description="Text to search for.", max_length=500)] = "",
+    q: Annotated[str, Query(description=_SEARCHED, max_length=500)] = "",
     after: Annotated[
         str, Query(description="Only records after this place.", max_length=MAX_KEY)
     ] = "",
@@ -152,7 +153,10 @@ def records(
 @api.get("/runs/{run}/count", summary="Count records", tags=["records"],
          description=f"Count the records that match a filter, up to 10,000. {FILTER}")  # fmt: skip
 def count(
-    site: Here, request: Request, run: RunId, q: Annotated[str, Query(max_length=500)] = ""
+    site: Here,
+    request: Request,
+    run: RunId,
+    q: Annotated[str, Query(description=_SEARCHED, max_length=500)] = "",
 ) -> api_records.RecordCount:
     """Count records."""
     wanted = read_filter({**request.query_params, "q": q})
