@@ -93,6 +93,32 @@ def test_steps_can_be_read_without_the_script(long_run):
     assert server.get(f"{at}&n=501")[0] == 404
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_blind_review_loads_all_steps_and_tells_nobody_who_answered(long_run, open_page, width):
+    server, record = long_run
+    watched = open_page(width)
+    page, run = watched.page, record.split("/record?")[0]
+    page.goto(f"{server.address}{run}/review?as=Ada&size=1&at=1&blind=1")
+    steps, more = page.locator("#steps [data-step]"), page.locator("[data-later]")
+    shown = steps.count()
+    many = shown + int(more.inner_text().split()[0])
+    page.get_by_label("Note").fill("kept")
+    while more.count():
+        assert "claude" not in more.get_attribute("href")
+        more.click()
+        page.locator(f"#step-{shown + 1}").wait_for()
+        shown = steps.count()
+    assert [int(one.get_attribute("value")) for one in steps.all()] == [*range(1, many + 1)]
+    assert page.get_by_label("Note").input_value() == "kept"
+    assert watched.overflow() <= 0
+    for first in (1, many, 99_999):
+        text = server.get(f"{run}/review?as=Ada&size=1&at=1&blind=1&from={first}")[2]
+        assert f'id="step-{min(first, many)}"' in text
+        assert "claude-x" not in text
+        assert "record?key=" not in text
+        assert "step?key=" not in text
+
+
 @pytest.fixture(scope="module")
 def short_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("short")

@@ -146,6 +146,9 @@ def _record(query: Any, site: Site, state: Any, choice: QueueChoice) -> dict[str
     row, reply = detail.row, detail.row["response"] or ""
     thought = record_texts.shown_thought(detail.measures, reply, row["reasoning"]) or ""
     steps = trajectory.trajectory(row)
+    first = max(0, min(whole_number(query.get("from", "")), len(steps)) - 1)
+    shown = steps[first : first + MAX_STEPS]
+    here = choice.address(run.id, at + 1)
     new_page()
     return values | {
         "row": row,
@@ -157,10 +160,12 @@ def _record(query: Any, site: Site, state: Any, choice: QueueChoice) -> dict[str
         "turns": record_texts.prompt_turns(row["messages"], row["input"], raw=False),
         "reply": record_texts.unmarked_text(reply, record_texts.REPLY_BYTES),
         "thought": record_texts.unmarked_text(thought, record_texts.THOUGHT_BYTES),
-        "steps": trajectory.shown_steps(steps[:MAX_STEPS], BLIND_BYTES)
+        "steps": trajectory.shown_steps(shown, BLIND_BYTES)
         if choice.blind
-        else trajectory.shown_steps(steps[:MAX_STEPS]),
+        else trajectory.shown_steps(shown),
         "step_count": len(steps),
+        "earlier": f"{here}&from={max(1, first + 1 - MAX_STEPS)}" if first else None,
+        "later": f"{here}&from={first + 1 + MAX_STEPS}" if steps[first + MAX_STEPS :] else None,
         "work": record_texts.agent_work(row),
         "judgments": () if choice.blind else detail.judgments,
         "remarks": () if choice.blind else detail.remarks,

@@ -26,6 +26,23 @@ for (const button of all("[data-press]")) {
   button.addEventListener("click", () => give(button.value));
 }
 
+// Of a long trajectory the page has the beginning; more steps are put below it, and the note stays.
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest("[data-later]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const answer = await fetch(link.href).catch(() => null);
+  if (!answer?.ok) { location.href = link.href; return; }
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const [first, ...others] = all("[data-step]", fresh);
+  if (!first) { location.href = link.href; return; }
+  one(".acts").append(first, ...others);
+  const next = one("[data-later]", fresh);
+  if (next) link.replaceWith(next); else link.remove();
+  first.tabIndex = -1;
+  first.focus();
+});
+
 document.addEventListener("keydown", (event) => {
   if (!answering || event.ctrlKey || event.metaKey || event.altKey) return;
   const note = answering.elements.note;
