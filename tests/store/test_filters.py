@@ -5,6 +5,7 @@ import pytest
 from pennyweight.record import AttemptKey
 from pennyweight.store import queries
 from pennyweight.store.cache import save_measured
+from pennyweight.store.filters import is_sqlite
 from pennyweight.store.queries import Filter
 from pennyweight.store.remarks import add_remark, record_verdicts
 from pennyweight.store.whole_records import whole_records
@@ -74,3 +75,11 @@ def test_whole_records_come_in_parts(labelled):
     (nothing,) = whole_records(labelled, RUN, Filter({"task_id": "none"}))
     assert nothing.height == 0
     assert nothing.schema == parts[0].schema
+
+
+def test_an_answer_with_a_null_character_is_found(labelled):
+    held = "a\0b" if is_sqlite(labelled) else "a\ufffdb"
+    names = ("task_id", "subject", "tier", "attempt", "status", "answer")
+    save_measured(labelled, RUN, names, [("a", "m", "T0", 1, "ok", held)])
+    page = queries.page(labelled, RUN, Filter(among={"answer": ["a\0b", "ab"]}))
+    assert [*page.columns["task_id"]] == ["a"]

@@ -9,6 +9,7 @@ from typing import Any
 from pennyweight.record import KEY
 from pennyweight.store.store import Store
 from pennyweight.store.tables import INDEX_ORDER, MEASURED, RECORD, REMARK
+from pennyweight.text.safe import storable
 from pennyweight.text.search_term import SearchTerm
 
 ORDER = INDEX_ORDER[1:]
@@ -87,7 +88,7 @@ def conditions(
         parts[f"s{index}"] = failed_mark([value]) if name == FAILED else value
         where.append(_same(name, f":s{index}", outer, lite=lite))
     where += _flags(wanted.flags, lite=lite)
-    where += [_among(name, texts, parts) for name, texts in wanted.among.items()]
+    where += [_among(name, texts, parts, lite=lite) for name, texts in wanted.among.items()]
     for index, (name, (low, high)) in enumerate(wanted.ranges.items()):
         if low is not None:
             where.append(f"m.{known_name(name, RANGES)} >= :l{index}")
@@ -135,9 +136,10 @@ def _flags(flags: Mapping[str, bool | None], *, lite: bool) -> list[str]:
     return where
 
 
-def _among(name: str, texts: Sequence[str | None], parts: dict[str, Any]) -> str:
+def _among(name: str, texts: Sequence[str | None], parts: dict[str, Any], *, lite: bool) -> str:
     column = f"m.{known_name(name, LIST_FILTERS)}"
-    known = {f"{name}{i}": value for i, value in enumerate(texts) if value is not None}
+    held = texts if lite else map(storable, texts)  # SQLite has NUL as it is
+    known = {f"{name}{i}": value for i, value in enumerate(held) if value is not None}
     parts |= known
     either = [f"{column} IS NULL"] if None in texts else []
     either += [f"{column} IN ({', '.join(f':{mark}' for mark in known)})"] if known else []

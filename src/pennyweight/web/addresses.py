@@ -159,9 +159,7 @@ def _listed(query: Mapping[str, str], name: str) -> tuple[str | None, ...]:
         raise UsageError(
             f'{name} is a list of at most {MAX_LISTED_VALUES} texts, such as ["7", "7.0", null].'
         )
-    return tuple(
-        None if v is None else v.replace("\0", "") for v in texts if v is None or not _lone(v)
-    )
+    return tuple(v for v in texts if v is None or not _lone(v))
 
 
 def _number(query: Mapping[str, str], name: str, end: str) -> float | None:
