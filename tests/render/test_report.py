@@ -155,13 +155,19 @@ def test_pairs_are_a_table_of_their_own(report):
     assert [r["p_adjusted"] for r in rows] == [
         "" if p["p_adjusted"] is None else str(p["p_adjusted"]) for p in told
     ]
-    assert (report / "tables" / "pairs.tex").read_text().count(r" \\") == len(told) + 1
+    lines = (report / "tables" / "pairs.tex").read_text().splitlines()
+    assert sum(" & " in line and line.count(" & ") == 5 for line in lines) == len(told) + 1
+    heads = [f"{b} $-$ {a}" for a, b in dict.fromkeys((p["a"], p["b"]) for p in told)]
+    assert [re.search(r"textbf\{(.*?)\}\}? ", x)[1] for x in lines if "textbf" in x] == heads
 
 
 def test_every_side_is_in_latex(report):
     text = (report / "tables" / "metrics.tex").read_text()
-    assert text.count(r"\begin{tabular}") == 4
-    assert r"\textbf{T1}" in text
+    heads = [
+        rf"\textbf{{{tier}{part}}}" for tier in ("T0", "T1", "T2") for part in ("", " (continued)")
+    ]
+    assert text.count(r"\begin{tabular}") == 8  # of the whole and each tier, on two pages
+    assert [text.count(head) for head in heads] == [1] * 6
 
 
 def test_it_opens_with_the_conclusion_and_the_leaderboard(report, tmp_path):
@@ -196,8 +202,33 @@ def test_the_leaderboard_is_one_latex_table(report):
 def test_latex_can_be_set(report, tmp_path, name):
     text = (report / "tables" / f"{name}.tex").read_text("utf-8")
     said = typeset(text, tmp_path)
-    if name == "leaderboard":
-        assert "too wide" not in said  # it fits on the page
+    assert "too wide" not in said  # it fits on the page
+    assert "too high" not in said
+
+
+@pytest.mark.parametrize("sides", [3, 9])
+@pytest.mark.parametrize(
+    "name", ["m{}", "vendor/a-very-long-model-{}-instruct-preview-2026-11-18-high"]
+)
+def test_latex_of_sides_with_long_names_fits_on_the_page(tmp_path, sides, name):
+    rows = [
+        {"id": f"t{i}", "subject": name.format(n), "tier": "T1", "target": "4", "cost_usd": 0.0123}
+        | {"answer": "4" if i < n + 5 else "5", "latency_ms": 1234.5 + i * n, "confidence": 0.8}
+        | {"cot": "Step 1: one two " * (i + 1), "prompt_tokens": 1000, "completion_tokens": i + n}
+        for n in range(sides)
+        for i in range(20)
+    ]
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    tables = ("--by", "subject,tier", "-o", tmp_path / "r.md", "--tables", tmp_path)
+    done = pennyweight("report", tmp_path / "r.jsonl", *tables)
+    assert done.code == 0, done.err
+    for table in ("leaderboard", "metrics", "pairs"):
+        text = (tmp_path / f"{table}.tex").read_text("utf-8")
+        assert all(name.format(n)[:40] in text for n in range(1, sides)), table
+        said = typeset(text, tmp_path)
+        assert "too wide" not in said, table
+        assert "too high" not in said, table
+        assert "too large" not in said, table
 
 
 def test_many_sides_with_any_names_can_be_set(tmp_path):
@@ -265,7 +296,7 @@ def test_bins_hold_every_record():
 def test_latex_is_escaped(report):
     text = (report / "tables" / "metrics.tex").read_text()
     assert r"cost\_usd\_mean & \$0.00165 " in text
-    assert text.startswith(r"\begin{tabular}")
+    assert text.startswith(r"\begingroup\noindent\footnotesize")
     assert not re.search(r"(?<!\\)[_%#$]", text.replace(r"$\infty$", ""))
 
 

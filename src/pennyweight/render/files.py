@@ -18,7 +18,7 @@ from pennyweight.render.page.board import BoardChoice, BoardRow, BoardView
 from pennyweight.render.page.leaderboard import leaderboard
 from pennyweight.render.plain import csv_table, side_line
 from pennyweight.render.report import Report, html, markdown
-from pennyweight.render.view import difference, families, metric_cells
+from pennyweight.render.view import difference, difference_grid, families, metric_cells
 from pennyweight.text.format import count, level, probability
 from pennyweight.text.safe import clean
 
@@ -31,6 +31,12 @@ PATIENCE = 120
 """Seconds after which a browser that has not printed is stopped."""
 SIDES_ON_A_PAGE = 24
 """Rows of the leaderboard that fit on a printed page."""
+LONG_NAME = 28
+"""Characters of a name above which it has a line of its own in the LaTeX of a leaderboard."""
+LONG_PAIR = 60
+"""Characters of two names that stand on one line in LaTeX."""
+LINES_ON_A_PAGE = 54
+"""Lines of other tables that fit on a printed page."""
 
 
 def write_report(report: Report, path: Path, pictures: Sequence[Path] = ()) -> None:
@@ -152,8 +158,9 @@ def latex_board(board: BoardView) -> str:
 
     It is one float, or several if the sides do not fit on a page.
     """
-    starts = range(0, len(board.rows), SIDES_ON_A_PAGE)
-    parts = (board.rows[first : first + SIDES_ON_A_PAGE] for first in starts)
+    long = any(len(side_line(row.name)) > LONG_NAME for row in board.rows)
+    size = SIDES_ON_A_PAGE * 2 // 3 if long else SIDES_ON_A_PAGE
+    parts = (board.rows[first : first + size] for first in range(0, len(board.rows), size))
     return "\n".join(_latex_float(board, part, number) for number, part in enumerate(parts))
 
 
@@ -169,9 +176,14 @@ def _latex_float(board: BoardView, rows: Sequence[BoardRow], number: int) -> str
     ]
     lines += [r"\toprule", f"{' & '.join(heads)} \\\\", r"\midrule"]
     for row in rows:
-        first = [*([row.rank or "—"] if ranked else []), side_line(row.name)]
-        lines.append(f"{' & '.join(map(_tex, [*first, *(c.value for c in row.cells)]))} \\\\")
-        ends = [""] * len(first) + [
+        first, name = [_tex(row.rank or "—")] if ranked else [], side_line(row.name)
+        if len(name) > LONG_NAME:
+            whole = rf"\multicolumn{{{1 + len(board.columns)}}}{{l@{{}}}}{{{_tex(name)}}}"
+            lines.append(f"{' & '.join([*first, whole])} \\\\*")
+            first, name = [""] * len(first), ""
+        values = map(_tex, [name, *(c.value for c in row.cells)])
+        lines.append(f"{' & '.join([*first, *values])} \\\\")
+        ends = [""] * (len(first) + 1) + [
             rf"{{\scriptsize {_tex(c.interval)}}}" if c.interval else "" for c in row.cells
         ]
         lines.append(f"{' & '.join(ends)} \\\\")
@@ -230,33 +242,53 @@ def _pair_rows(pairs: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
 
 
 def latex_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
-    r"""Write paired differences as a LaTeX table, for `\input`."""
-    heads = ("pair", "metric", "difference", "interval", "$p$", "Holm's $p$", "tasks")
-    rows = [
-        (
-            *(f"{side_line(p['b'])} − {side_line(p['a'])}", p["metric"], *difference(p)),
-            *(probability(p["p"]), probability(p["p_adjusted"]), count(p["tasks"])),
-        )
-        for p in pairs
-    ]
-    return _tabular("llrrrrr", heads, rows)
+    r"""Write paired differences as LaTeX tables, for `\input`: the metrics below each pair."""
+    heads = ("metric", "difference", "interval", "$p$", "Holm's $p$", "tasks")
+    rows: list[tuple[str, ...] | str] = []
+    for (a, b), own in difference_grid(pairs)["rows"].items():
+        first, second = side_line(b), f"− {side_line(a)}"
+        alone = len(first) + len(second) <= LONG_PAIR
+        rows += [f"{first} {second}"] if alone else [first, second]
+        rows += [
+            (
+                *(name, *difference(p)),
+                *(probability(p["p"]), probability(p["p_adjusted"]), count(p["tasks"])),
+            )
+            for name, p in own.items()
+        ]
+    return _tabular("lrrrrr", heads, rows)
 
 
 def _tabular(
     columns: str, heads: Sequence[str], rows: Sequence[Sequence[str] | str], title: str = ""
 ) -> str:
-    """Write a table; a row that is one text is a heading."""
+    """Write a table, or several if it does not fit on a page; a row of one text is a heading."""
+    size = LINES_ON_A_PAGE
+    parts = [rows[first : first + size] for first in range(0, len(rows), size)] or [rows]
+    titles = [title, *[f"{title} (continued)" if title else ""] * (len(parts) - 1)]
+    tables = zip(parts, titles, strict=True)
+    return "\n".join(_latex_part(columns, heads, part, name) for part, name in tables)
+
+
+def _latex_part(
+    columns: str, heads: Sequence[str], rows: Sequence[Sequence[str] | str], title: str
+) -> str:
     wide = len(columns)
-    lines = [rf"\begin{{tabular}}{{{columns}}}"]
+    small = r"\begingroup\noindent\footnotesize\setlength{\tabcolsep}{4pt}"
+    lines = [rf"{small}\begin{{tabular}}{{@{{}}{columns}@{{}}}}"]
     if title:
-        lines.append(rf"\multicolumn{{{wide}}}{{l}}{{\textbf{{{_tex(title)}}}}} \\")
+        lines.append(_heading_row(wide, title))
     lines.append(f"{' & '.join(heads)} \\\\ \\hline")
     for row in rows:
         if isinstance(row, str):
-            lines.append(rf"\multicolumn{{{wide}}}{{l}}{{\textbf{{{_tex(row)}}}}} \\")
+            lines.append(_heading_row(wide, row))
         else:
             lines.append(f"{' & '.join(map(_tex, row))} \\\\")
-    return "\n".join([*lines, r"\end{tabular}", ""])
+    return "\n".join([*lines, r"\end{tabular}\endgroup", ""])
+
+
+def _heading_row(wide: int, text: str) -> str:
+    return rf"\multicolumn{{{wide}}}{{@{{}}l@{{}}}}{{\textbf{{{_tex(text)}}}}} \\"
 
 
 _TEX = {
