@@ -32,19 +32,36 @@ def one_line(text: str, width: int = 60) -> str:
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
+def middle(text: object, width: int) -> str:
+    """Cut a label in its middle, since names often differ at their ends.
+
+    >>> middle("20261115-150951-9bfe", 11)
+    '20261…-9bfe'
+    """
+    whole = _flat(str(text)) or "—"
+    if len(whole) <= width:
+        return whole
+    head = (width - 1) // 2
+    return f"{whole[:head]}…{whole[len(whole) - (width - 1 - head) :]}"
+
+
 def side_line(name: str, width: int = 60) -> str:
     """Put the name of a side on one line; its last column is not cut if there is room.
 
+    What is cut is cut in its middle, so that names that begin alike stay apart.
+
     >>> side_line("vendor/model-large-2026 / T1", 24), side_line("T1", 24)
-    ('vendor/model-large… / T1', 'T1')
+    ('vendor/mo…arge-2026 / T1', 'T1')
     >>> side_line("vendor/model-large-2026 · T1", 24)
-    'vendor/model-large… · T1'
+    'vendor/mo…arge-2026 · T1'
     """
     whole = _flat(name)
     between = max(_BETWEEN, key=whole.rfind)
     first, between, last = whole.rpartition(between)
     room = width - len(between) - len(last)
-    return f"{one_line(first, room)}{between}{last}" if room > width // 2 else one_line(name, width)
+    if not first or room <= width // 2:
+        return middle(whole, width)
+    return f"{middle(first, room)}{between}{last}"
 
 
 def joined(parts: Sequence[str]) -> str:

@@ -144,6 +144,18 @@ def test_attempts_of_different_numbers_are_not_compared_by_default():
     assert "pass_at_k" not in columns(a=3, b=2)
 
 
+def test_long_names_keep_what_tells_them_apart_and_their_tier():
+    long = "vendor/one-model-with-a-very-long-name-instruct-preview-2026-11-18-thinking-high-{}"
+    found = digest(resolve(rows({long.format(x): n / 4 for n, x in enumerate("ab")}, ("T0", "T1"))))
+    text = str(board_rows(leaderboard(found)))
+    wide = re.findall(r'<bdi class="wide-only">(.*?)</bdi>', text)
+    assert len(set(wide)) == 4
+    assert {name.split("high-")[1] for name in wide} == {"a · T0", "a · T1", "b · T0", "b · T1"}
+    assert max(map(len, wide)) == 60
+    labels = re.findall('Compare all sides with (.*?)"', text)
+    assert set(labels) < set(wide)
+
+
 def test_long_names_are_told_apart_where_there_is_little_room():
     long = "vendor/one-model-with-a-very-long-name-{}-preview-2026"
     found = leaderboard(digest(resolve(rows({long.format(n): n / 4 for n in (1, 2, 3)}, ("T0",)))))

@@ -9,7 +9,8 @@ from typing import Any
 
 from pennyweight.render.charts import svg
 from pennyweight.render.charts.scales import Scale
-from pennyweight.render.charts.svg import CHAR, Chart, ChartMark, Drawing, Link, cut, middle
+from pennyweight.render.charts.svg import CHAR, Chart, ChartMark, Drawing, Link, cut
+from pennyweight.render.plain import middle
 from pennyweight.scoring.digest import counted
 from pennyweight.text.format import plural, share, tick
 from pennyweight.text.notation import SHARE

@@ -21,9 +21,9 @@ from pennyweight.render.charts.svg import (
     Drawing,
     Link,
     cut,
-    middle,
 )
 from pennyweight.render.format import unit_of
+from pennyweight.render.plain import middle
 from pennyweight.scoring.digest import counted
 from pennyweight.text.format import count, estimate, money, plural, quantity, share, tick
 from pennyweight.text.notation import DOLLARS, SHARE

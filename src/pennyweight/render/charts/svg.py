@@ -11,7 +11,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from pennyweight.render.charts.scales import Scale, log_ticks, ticks
-from pennyweight.render.plain import one_line
+from pennyweight.render.plain import middle, one_line
 
 WIDTH, HEIGHT = 420, 240
 HEAD = 26
@@ -199,19 +199,6 @@ def _rectangle(at: Hit, kind: str, title: str, more: str = "") -> str:
         f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{max(width, 0):.5g}" '
         f'height="{max(height, 0):.5g}"{more}>{_title(title)}</rect>'
     )
-
-
-def middle(text: object, width: int) -> str:
-    """Cut a label in its middle, since names often differ at their ends.
-
-    >>> middle("20261115-150951-9bfe", 11)
-    '20261…-9bfe'
-    """
-    whole = cut(text, 10_000)
-    if len(whole) <= width:
-        return whole
-    head = (width - 1) // 2
-    return f"{whole[:head]}…{whole[len(whole) - (width - 1 - head) :]}"
 
 
 def short_names(names: Sequence[str], width: int) -> dict[str, str]:

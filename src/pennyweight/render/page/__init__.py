@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pennyweight.render.charts.svg import MARKS
-from pennyweight.render.plain import side_line, unbroken
+from pennyweight.render.plain import middle, side_line, unbroken
 from pennyweight.text.format import (
     column,
     count,
@@ -66,7 +66,6 @@ def environment(*folders: Path) -> Environment:
     """Make the environment of the templates: everything is escaped, a missing name is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415
 
-    from pennyweight.render.charts.svg import middle  # noqa: PLC0415
     from pennyweight.render.format import cell, heading, measured  # noqa: PLC0415
     from pennyweight.render.page.board_rows import board_rows  # noqa: PLC0415
     from pennyweight.render.page.grid import grid_heads  # noqa: PLC0415

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from markupsafe import Markup, escape
 
-from pennyweight.render.charts.svg import middle
 from pennyweight.render.page import visible
 from pennyweight.render.page.board import BoardRow, BoardVerdict, BoardView, Gap
 from pennyweight.render.page.record_rows import shown_text
+from pennyweight.render.plain import side_line
 from pennyweight.text.format import count
 
 MAX_VERDICTS = 6
@@ -107,12 +107,12 @@ def _verdict(one: BoardVerdict) -> str:
 @lru_cache(1_024)
 def _names(name: str, brief: str) -> tuple[str, str, str]:
     """Return the name of a side for the search, as it is shown, and for a label."""
-    lower, full = str(escape(visible(name).lower())), middle(visible(name), 70)
+    lower, full = str(escape(visible(name).lower())), side_line(visible(name))
     shown = f"<bdi>{escape(full)}</bdi>"
     if brief != full:
         shown = f'<bdi class="wide-only">{escape(full)}</bdi>'
         shown += f'<bdi class="narrow-only">{escape(brief)}</bdi>'
-    return lower, shown, shown_text(name, 60)
+    return lower, shown, str(escape(full))
 
 
 @lru_cache(1_024)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pennyweight.render.charts.svg import middle
 from pennyweight.render.format import estimate_cells, unit_of
 from pennyweight.render.page import visible
 from pennyweight.render.page.board import BoardView
@@ -16,6 +15,7 @@ from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.render.page.metric_titles import metric_title
 from pennyweight.render.page.prices import CLOSE, compared_price, lower_price, own_tasks
 from pennyweight.render.page.probe_words import probe_words, side_value
+from pennyweight.render.plain import side_line
 from pennyweight.render.sentences import QUALITY
 from pennyweight.render.view import estimate
 from pennyweight.scoring.estimates import Estimate
@@ -353,7 +353,7 @@ def _listed(names: Sequence[str]) -> list[Words]:
 
 
 def _name(side: Mapping[str, Any]) -> str:
-    return middle(visible(side["name"]), 60)
+    return side_line(visible(side["name"]), 60)
 
 
 def _noun(metric: str) -> str:

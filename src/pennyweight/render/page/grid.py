@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from pennyweight.render.charts.svg import middle, short_names
+from pennyweight.render.charts.svg import short_names
 from pennyweight.render.page import visible
 from pennyweight.render.page.board import BoardTab
 from pennyweight.render.page.record_rows import shown_text
-from pennyweight.render.plain import one_line
+from pennyweight.render.plain import middle, one_line
 from pennyweight.text.format import count
 
 CELLS = 800
