@@ -228,6 +228,15 @@ def test_sides_are_told_apart_by_any_column(study, by, sides):
     )  # two sides, or no common task
 
 
+def test_only_columns_with_values_are_offered(study, uneven):
+    for server, runs, offered in (
+        (study, f"run={STUDY}", ["subject,tier", "subject", "tier", "category", "level"]),
+        (uneven, f"run={MORE}", ["tier"]),
+    ):
+        choice = re.search(r'<select name="by".*?</select>', server.get(f"/compare?{runs}")[2])[0]
+        assert re.findall(r'value="([^"]*)"', choice) == offered
+
+
 def test_runs_of_other_subjects_are_compared_by_subject(study):
     _, heads, base = compared(study, f"run={STUDY}&run=other&by=subject")
     assert base == "big"

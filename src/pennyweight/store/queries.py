@@ -290,6 +290,13 @@ def extras(store: Store, run: str, limit: int = 20) -> list[str]:
     return [str(row["extra"]) for row in _rows(store, query) if row["extra"]]
 
 
+def has(store: Store, run: str, name: str) -> bool:
+    """Tell whether any record of a run has a value in a column."""
+    column = RECORD.c[known_name(name, TEXT_FILTERS)]
+    query = select(1).select_from(RECORD).where(RECORD.c.run == run, column.is_not(None)).limit(1)
+    return _scalar(store, query) is not None
+
+
 def judgments(store: Store, key: AttemptKey) -> list[dict[str, Any]]:
     """Read the judgments of a record."""
     query = select(JUDGMENT).where(*_at(JUDGMENT, key))

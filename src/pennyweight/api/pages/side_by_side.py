@@ -8,6 +8,7 @@ from itertools import islice, product
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from pennyweight.api.pages.measured_records import TASK_COLUMNS
 from pennyweight.api.pages.run_sides import (
     SIDE_COLUMNS,
     RunSide,
@@ -38,7 +39,7 @@ from pennyweight.text.word_diff import MarkedWords, WordDiff
 if TYPE_CHECKING:
     from pennyweight.api.pages.digest_cache import DigestCache
 
-FILTERED = (*SIDE_COLUMNS, "category", "capability")
+FILTERED = (*SIDE_COLUMNS, *TASK_COLUMNS)
 """Columns whose values a side can be chosen by."""
 MAX_RUNS = 8
 """Runs that are compared at once."""
@@ -264,7 +265,8 @@ class RunComparisons:
             else [(n,) for n in several]
         )
         sets = [*sets, *([("run",), *(("run", *one) for one in sets)] if first else [])]
-        known = [("category",), ("capability",), *((n,) for n in self._task_columns(runs))]
+        plain = (n for n in TASK_COLUMNS if any(queries.has(self.store, r.id, n) for r in runs))
+        known = ((n,) for n in (*plain, *self._task_columns(runs)))
         every = dict.fromkeys([*sets, *known, tuple(columns)])
         return [(",".join(one), " × ".join(one)) for one in every if one]
 
