@@ -115,7 +115,7 @@ def write_charts(digest: Mapping[str, Any], folder: Path) -> list[Path]:
         resvg_py = None  # type: ignore[assignment]
     written = []
     for chart in charts(digest):
-        picture = alone(chart.svg, chart.title)
+        picture = alone(chart)
         path = folder / f"{chart.name}.svg"
         _write(path, picture.encode())
         written.append(path)

@@ -249,7 +249,7 @@ def chart_file(request: Request) -> Response:
     found = next((c for c in charts(digest) if c.name == name), None) if digest else None
     if found is None or kind not in {"svg", "csv"}:
         raise NotFoundError("There is no such chart of this run.")
-    text = alone(found.svg, found.title) if kind == "svg" else csv_table(found.rows)
+    text = alone(found) if kind == "svg" else csv_table(found.rows)
     return Response(
         text,
         media_type="image/svg+xml" if kind == "svg" else "text/csv",

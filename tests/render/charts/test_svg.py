@@ -2,9 +2,13 @@
 
 import re
 from itertools import pairwise
+from xml.etree import ElementTree
 
+from pennyweight.render.charts.by_side import categories
 from pennyweight.render.charts.catalogue import charts
-from pennyweight.render.charts.svg import CHAR, legend, short_names
+from pennyweight.render.charts.svg import CHAR, HEIGHT, alone, legend, nowhere, short_names
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 IDS = ["20261115-150628-a7bc", "20261115-150951-9bfe"]
 
@@ -100,3 +104,24 @@ def test_labels_lie_neither_on_the_axis_nor_on_the_frontier():
                 if x1 <= place <= x2:
                     height = y1 + (y2 - y1) * (place - x1) / (x2 - x1)
                     assert not y - 9 < height < y
+
+
+def test_a_saved_chart_explains_its_letters_and_numbers():
+    sides = [f"{'p' * 30}{n}{'p' * 20}" for n in range(3)]
+    cells = [
+        {"name": side, "category": f"a <long> kind of tasks {kind}", "value": kind / 12, "n": 5,
+         "filter": {}}
+        for side in sides
+        for kind in range(12)
+    ]  # fmt: skip
+    chart = categories(cells, "accuracy", nowhere)
+    root = ElementTree.fromstring(alone(chart))
+    texts = [(float(text.get("y")), text.text) for text in root.iter(f"{SVG}text")]
+    below = [(y, text) for y, text in texts if y > HEIGHT]
+    said = " ".join(text for _, text in below)
+    assert said == chart.note
+    assert f"A is {sides[0]}; B is" in said
+    assert "; 12 is a <long> kind of tasks 9" in said
+    _, top, width, whole = map(float, root.get("viewBox").split())
+    assert max(y for y, _ in below) < top + whole
+    assert max(len(text) for _, text in below) * CHAR < width

@@ -11,7 +11,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from pennyweight.render.charts.scales import Scale, log_ticks, ticks
-from pennyweight.render.plain import middle, one_line
+from pennyweight.render.plain import middle, one_line, wrapped
 
 WIDTH, HEIGHT = 420, 240
 HEAD = 26
@@ -344,20 +344,25 @@ MARKS = (
 """The style of marks, on a page and in a separate file."""
 
 
-def alone(svg: str, title: str = "") -> str:
-    """Make a chart a separate file, with its title and its colours."""
+def alone(chart: Chart) -> str:
+    """Make a chart a separate file: with its title, its colours, and how to read it."""
     style = MARKS
     for name, value in COLOURS.items():
         style = style.replace(f"var(--{name})", value)
-    head, _, rest = svg.partition(">")
+    head, _, rest = chart.svg.partition(">")
     size = re.search(r'viewBox="0 0 (\d+) (\d+)"', head)
     assert size
     width, height = int(size[1]), int(size[2])
-    whole = height + (HEAD if title else 0)
-    opened = head.replace(size[0], f'viewBox="0 {height - whole} {width} {whole}"')
+    said = wrapped(chart.note, width=int((width - 8) / CHAR)) if chart.note else []
+    whole = HEAD + height + (LINE * len(said) + 9 if said else 0)
+    opened = head.replace(size[0], f'viewBox="0 {-HEAD} {width} {whole}"')
     opened = opened.replace("<svg ", f'<svg width="{2 * width}" height="{2 * whole}" ', 1)
     back = (
-        f'<rect y="{height - whole}" width="100%" height="100%" fill="{COLOURS["area"]}"/>'
-        f'<text class="ink head" x="4" y="-9">{escape(title)}</text>'
+        f'<rect y="{-HEAD}" width="100%" height="100%" fill="{COLOURS["area"]}"/>'
+        f'<text class="ink head" x="4" y="-9">{escape(chart.title)}</text>'
     )
-    return f"{opened}><style>{style}</style>{back}{rest}\n"
+    note = "".join(
+        f'<text x="4" y="{height + LINE * (1 + index)}">{escape(line)}</text>'
+        for index, line in enumerate(said)
+    )
+    return f"{opened}><style>{style}</style>{back}{note}{rest}\n"
