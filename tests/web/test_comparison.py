@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 
 from api.pages.test_digest import SETTINGS
+from pennyweight import compare
 from pennyweight.api.pages.run_sides import RunSide, digest_sides
 from pennyweight.store.store import Store
 from pennyweight.web.comparison import chart_links, read_side
@@ -274,3 +275,49 @@ def test_what_is_no_side_leads_nowhere():
     assert chart_links(["r", "q"], [])({"tier": "T0"}) is None
     assert chart_links(["r"], [])({"tier": "T0"}) == "/runs/r/records?tier=T0"
     assert digest_sides("r", {**DIGEST, "by": ["run"]}) == []
+
+
+ALIKE = {("a / b", "c"): 11, ("a", "b / c"): 2, ("a", "x"): 6}
+"""How many of 12 tasks each side gets right; the first two would have one name."""
+
+
+def test_sides_whose_columns_read_alike_stay_apart(tmp_path):
+    """As in Python, so on the pages: the subject 'a / b' in tier 'c' is not 'a' in 'b / c'."""
+    rows = [
+        record(f"t{i:02}", STUDY, subject=s, tier=t, target="4",
+               response=f"It is {4 if i < right else 5}.")
+        for (s, t), right in ALIKE.items()
+        for i in range(12)
+    ]  # fmt: skip
+    plain = [
+        {"subject": s, "tier": t, "task_id": f"t{i:02}", "passed": i < right}
+        for (s, t), right in ALIKE.items()
+        for i in range(12)
+    ]
+    found = compare(plain, by=["subject", "tier"], metrics=["pass_rate"])
+    rates = {side.name: side["pass_rate"].value for side in found.sides}
+    names = ['"a / b" / c', 'a / "b / c"', "a / x"]
+    assert rates == pytest.approx(dict(zip(names, (11 / 12, 2 / 12, 6 / 12), strict=True)))
+    assert {(p.a, p.b): p.tasks for p in found.pairs}[names[0], names[1]] == 12
+
+    (tmp_path / ".pennyweight").mkdir()
+    store = Store(str(tmp_path / ".pennyweight" / "pennyweight.db"))
+    told = {**SETTINGS, "subjects": ["a / b", "a"], "tiers": ["c", "b / c", "x"]}
+    store.add_run(run(STUDY, status="done", settings=told, attempts=36))
+    store.write(rows, [call("t00", STUDY)])
+    store.close()
+    titles = ['"a / b" · c', 'a · "b / c"', "a · x"]
+    with serving(tmp_path) as server:
+        shown = server.digest(STUDY)
+        assert {s["name"]: s["estimates"]["accuracy"][0] for s in shown["sides"]} == pytest.approx(
+            dict(zip(titles, rates.values(), strict=True))
+        )
+        for path in (f"/runs/{STUDY}", f"/compare?run={STUDY}"):
+            text = html.unescape(server.get(path)[2])
+            assert all(f">{title}<" in text for title in titles), path
+        first, second = (
+            side(STUDY, subject="a", tier="b / c"),
+            side(STUDY, subject="a / b", tier="c"),
+        )
+        text = html.unescape(server.get(f"/compare?run={STUDY}&a={first}&b={second}")[2])
+        assert f"Better in {titles[0]}: 9" in text

@@ -23,6 +23,7 @@ from pennyweight.render.terminal import GAP, Terminal, borderless
 from pennyweight.scoring.estimands import USUAL
 from pennyweight.scoring.overview import best_first, is_choice, is_curve
 from pennyweight.scoring.scores import Group, Scores
+from pennyweight.scoring.sides import side_name
 from pennyweight.text.format import MISSING, count, level, plural
 
 MAX_SIDES = 20
@@ -136,8 +137,8 @@ class Leaderboard:
 
 def _side_name(group: Group) -> str:
     """Write the values of a group's columns."""
-    values = (MISSING if v is None else str(v) for v in group.group.values())
-    return side_line(" / ".join(values), _MAX_NAME_WIDTH)
+    values = [MISSING if v is None else str(v) for v in group.group.values()]
+    return side_line(side_name(values), _MAX_NAME_WIDTH)
 
 
 def _width(cells: Sequence[str]) -> int:

@@ -26,6 +26,7 @@ from pennyweight.scoring.estimands import USUAL
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.overview import is_choice
 from pennyweight.scoring.scores import Group, Scores, Statistics
+from pennyweight.scoring.sides import side_name
 from pennyweight.text.format import MISSING, count, level, quantity
 from pennyweight.text.notation import SHARE
 
@@ -154,7 +155,7 @@ def _side_by_side(groups: Sequence[Group], rows: _Rows, width: int, cell: int) -
     table = borderless()
     table.add_column(one_line(", ".join(groups[0].group)), width=names_width, overflow="fold")
     for group in groups:
-        values = " / ".join(MISSING if v is None else str(v) for v in group.group.values())
+        values = side_name([MISSING if v is None else str(v) for v in group.group.values()])
         table.add_column(one_line(values), justify="right", width=cell, overflow="fold")
     table.add_row("records", *(count(g.records) for g in groups))
     table.add_row("errors", *(count(g.errors) for g in groups))

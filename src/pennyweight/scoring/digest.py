@@ -14,8 +14,9 @@ from pennyweight.record import KEY
 from pennyweight.scoring.chart_types import ChartData
 from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
+from pennyweight.scoring.sides import side_name
 
-VERSION = 21
+VERSION = 22
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The metrics that can be the headline of records: `headline_of` chooses."""
@@ -198,7 +199,8 @@ class RecordsDigest(TypedDict):
 
 def group_name(group: Group) -> str:
     """Name a group by its values, such as `ours · T0`."""
-    return " · ".join("—" if v is None else str(v) for v in group.group.values()) or "all"
+    values = ["—" if v is None else str(v) for v in group.group.values()]
+    return side_name(values, " · ") or "all"
 
 
 def group_digest(group: Group) -> GroupDigest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,49 @@ SOURCE = "source"
 DEFAULT_COLUMNS = ("tier", "subject")
 """Without `by`, the first of these columns with several values distinguishes the sides."""
 MAX_SIDES = 100
+_BETWEEN = (" / ", " · ")
+"""What is between the columns of a side: in comparisons and in tables of text, and on pages."""
+_PART = re.compile(r'("(?:[^"\\]|\\.)*"|.*?)(?: / |$)', re.DOTALL)
 _HELP = "Compare by another column (--by), or several sources with each other."
+
+
+def side_name(values: Sequence[str], between: str = _BETWEEN[0]) -> str:
+    """Name a side by its values; a value that would make the name ambiguous is quoted.
+
+    >>> side_name(["ours", "T0"]), side_name(["a", "b / c"]), side_name(["a / b"])
+    ('ours / T0', 'a / "b / c"', 'a / b')
+    """
+    return between.join(map(_quote, values)) if len(values) > 1 else "".join(values)
+
+
+def side_values(name: str) -> list[str]:
+    """Return the values that several columns of a side have, given its name in comparisons.
+
+    >>> side_values('a / "b / c"'), side_values("ours / T0")
+    (['a', 'b / c'], ['ours', 'T0'])
+    """
+    values, at = [], 0
+    while at <= len(name):
+        found = _PART.match(name, at)
+        assert found
+        part = found[1]
+        whole = len(part) > 1 and part[0] == part[-1] == '"'
+        values.append(re.sub(r"\\(.)", r"\1", part[1:-1]) if whole else part)
+        at = found.end() + (found.end() == len(name) and not found[0].endswith(_BETWEEN[0]))
+    return values
+
+
+def _quote(value: str) -> str:
+    if value[:1] != '"' and not any(sign in f" {value} " for sign in _BETWEEN):
+        return value
+    return '"' + value.replace("\\", r"\\").replace('"', r"\"") + '"'
+
+
+def _quoted(values: pl.Series) -> pl.Series:
+    """Quote the values of a column as in names of sides."""
+    known = values.drop_nulls().unique().to_list()
+    changed = {value: quoted for value in known if (quoted := _quote(value)) != value}
+    return values.replace(changed) if changed else values
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +140,8 @@ class Sides:
                 f"The records have neither several tiers nor several subjects. {_HELP}"
             )
         texts = [pl.col(name).cast(pl.String) for name in columns]
+        if len(texts) > 1:
+            texts = [t.map_batches(_quoted, pl.String, is_elementwise=True) for t in texts]
         return columns, pl.concat_str(texts, separator=" / ")
 
     def order(

@@ -21,7 +21,7 @@ from pennyweight.scoring.pairs import MEASURED
 from pennyweight.scoring.per_task import PerTask
 from pennyweight.scoring.pipeline import Measured, ScoreRequest, Scoring
 from pennyweight.scoring.scores import Group
-from pennyweight.scoring.sides import Sides
+from pennyweight.scoring.sides import Sides, side_name
 from pennyweight.sources.source import Source
 
 SIDE_COLUMNS = ("run", "subject", "tier")
@@ -77,7 +77,7 @@ class MeasuredRecords:
 
 def _side_of(group: Group) -> str:
     """Return the name of a group as a side of a comparison."""
-    return " / ".join(map(str, group.group.values()))
+    return side_name([str(v) for v in group.group.values()])
 
 
 def compared_digest(found: Comparison, headline: Comparison | None = None) -> ComparisonDigest:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from pennyweight.scoring.sides import side_name, side_values
 from pennyweight.store.store import StoredRun
 
 SIDE_COLUMNS = ("subject", "tier")
@@ -42,10 +43,9 @@ class SideNames:
             values = [ids if n == "run" else values_of(runs, n) for n in columns]
             for side in product(*values):
                 where = dict(zip(columns, side, strict=True))
-                name = " / ".join(side)
-                titles[name] = " · ".join(
-                    letters.get(v, v) if n == "run" else v for n, v in where.items()
-                )
+                name = side_name(side)
+                told = [letters.get(v, v) if n == "run" else v for n, v in where.items()]
+                titles[name] = side_name(told, " · ")
                 run = where.pop("run", None)
                 known[titles[name]] = RunSide((run,) if run else ids, tuple(where.items()))
         return cls(ids, columns, letters, titles, known)
@@ -58,7 +58,7 @@ class SideNames:
         """Return the records of a side."""
         if title in self.known:
             return self.known[title]
-        values = [title] if len(self.columns) == 1 else title.split(" / ")
+        values = [title] if len(self.columns) == 1 else side_values(title)
         return RunSide(self.runs, tuple(zip(self.columns, values, strict=False)))
 
     def name_of(self, side: RunSide | None) -> str | None:
@@ -67,7 +67,7 @@ class SideNames:
             return None
         title = next((title for title, own in self.known.items() if own == side), None)
         if title is None and not self.known:
-            title = " / ".join(value for _, value in side.chosen)
+            title = side_name([value for _, value in side.chosen])
         return None if title is None else self.raw(title)
 
     def group(self, title: str) -> dict[str, str]:

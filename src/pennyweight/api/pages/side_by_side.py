@@ -28,6 +28,7 @@ from pennyweight.scoring.comparison import Comparison, compare
 from pennyweight.scoring.digest import group_digest, headline
 from pennyweight.scoring.overview import LEADERBOARD_FROM, best_first
 from pennyweight.scoring.pipeline import ScoreRequest
+from pennyweight.scoring.sides import side_name
 from pennyweight.sources.source import Source
 from pennyweight.store import cache, queries
 from pennyweight.store.flips import Changes, changes
@@ -222,7 +223,7 @@ class RunComparisons:
         )
         sides = list(shared)
         pairs = tuple(
-            (" / ".join((base, *side)), " / ".join((run.id, *side)))
+            (side_name((base, *side)), side_name((run.id, *side)))
             for run in runs
             if run.id != base
             for side in sides
