@@ -74,6 +74,7 @@ def test_every_answer_is_as_declared(own, tmp_path):
             *(program, "run", f"{server.address}/openapi.json", "--checks", CHECKS),
             *("--header", f"X-Pennyweight-Csrf: {server.csrf()}", "--phases", "fuzzing"),
             *("--max-examples", "12", "--seed", "1", "--generation-database", "none"),
+            *("--request-timeout", "100"),  # a busy machine is no mistake
             *("--report-har-path", "asked.har"),
         ],
         cwd=tmp_path,
