@@ -144,6 +144,17 @@ def test_attempts_of_different_numbers_are_not_compared_by_default():
     assert "pass_at_k" not in columns(a=3, b=2)
 
 
+def test_a_heading_says_of_how_many_attempts_one_passes():
+    def heads(sample):
+        view = leaderboard(digest(resolve(sample)), BoardChoice(sort="pass_hat_k"))
+        return {c.metric.name: str(c.metric) for c in view.columns}
+
+    assert heads(rows(attempts=3))["pass_at_k"] == "one of 3 passes (pass_at_k)"
+    assert heads(rows(attempts=3))["pass_hat_k"] == "all 3 pass (pass_hat_k)"
+    uneven = [row for row in rows(attempts=3) if row["subject"] != "large" or row["attempt"] < 3]
+    assert heads(uneven)["pass_hat_k"] == "all k pass (pass_hat_k)"
+
+
 def test_long_names_keep_what_tells_them_apart_and_their_tier():
     long = "vendor/one-model-with-a-very-long-name-instruct-preview-2026-11-18-thinking-high-{}"
     found = digest(resolve(rows({long.format(x): n / 4 for n, x in enumerate("ab")}, ("T0", "T1"))))

@@ -24,7 +24,7 @@ from pennyweight.render.page.board import (
     Gap,
 )
 from pennyweight.render.page.board_sides import NAME, board_sides
-from pennyweight.render.page.metric_titles import metric_title
+from pennyweight.render.page.metric_titles import MetricTitle, metric_title
 from pennyweight.text.format import plural, probability
 
 FOLD = 15
@@ -135,7 +135,7 @@ def leaderboard(
     return BoardView(
         rows=tuple(found),
         columns=tuple(
-            _column(name, sort, column.axis, choice, address)
+            _column(_titled(name, board), sort, column.axis, choice, address)
             for name, column in zip(shown, columns, strict=True)
         ),
         headline=metric_title(metric),
@@ -267,19 +267,26 @@ def _gap_of(
     return Gap(value, ends, shown, f"{words} Compared with {baseline} task by task.")
 
 
+def _titled(name: str, board: Mapping[str, Any]) -> MetricTitle:
+    """Return a metric in plain words; they say which k it is of, where all sides have the same."""
+    title, sizes = metric_title(name), {(side["repeats"] or {}).get("k") for side in board["sides"]}
+    if name not in METRICS or "k" not in METRICS[name].options or len(sizes) != 1 or None in sizes:
+        return title
+    return replace(title, title=title.title.replace(" k ", f" {sizes.pop()} "))
+
+
 def _column(
-    name: str,
+    title: MetricTitle,
     sort: str,
     axis: tuple[str, ...] | None,
     choice: BoardChoice,
     address: Address | None,
 ) -> BoardColumn:
-    title = metric_title(name)
     order = ""
-    if name == sort:
+    if title.name == sort:
         down = title.better != "lower"
         order = "descending" if down != choice.reverse else "ascending"
-    href = address({"sort": name, "order": _turned(choice, name)}) if address else ""
+    href = address({"sort": title.name, "order": _turned(choice, title.name)}) if address else ""
     return BoardColumn(title, href, order, axis)
 
 
