@@ -9,6 +9,11 @@ from urllib.parse import quote
 import polars as pl
 import pytest
 
+from pennyweight.api.review import veiled
+from pennyweight.store.store import Store
+from pennyweight.web.addresses import read_key
+from store.samples import RUN, call, record
+from store.samples import run as run_row
 from stored_runs.test_observations import pennyweight, written
 from web.serving import command, replayed, serving
 
@@ -79,7 +84,7 @@ def test_a_blind_queue_tells_nobody_who_answered(reviewed):
         assert (found[0]["who"], found[0]["verdict"]) == ("Zoe", "wrong")
     assert "6 of 6 labelled" in server.get(f"{address}end")[2]
     status, answer = server.post(f"/api/runs/{run}/review", {**form, "record": "0" * 16})
-    assert (status, "has changed" in answer["detail"]) == (404, True)
+    assert (status, "no such record any more" in answer["detail"]) == (404, True)
     assert server.post(f"/api/runs/{run}/review", {**form, "who": " "})[0] == 400
     at_rest = server.get(f"/runs/{run}/review?as=Zoe&draw=disagreement&size=6&seed=8")[2]
     assert "Answer again" not in at_rest
@@ -93,6 +98,42 @@ def test_a_label_from_elsewhere_is_asked_for_again(reviewed):
     page = server.get(f"/runs/{run}/review?as=Kim&size=1&seed=77")[2]
     assert "Answer again, so that it counts as drawn at random." in page
     assert 'value="right" data-press="r" class="first" aria-pressed="true"' in page
+
+
+def test_a_run_may_grow_while_it_is_labelled(tmp_path):
+    store = Store(str(tmp_path / "store.db"))
+    store.add_run(run_row(attempts=90, settings={"subjects": ["m"], "tiers": ["T0"]}))
+
+    def grow(tasks):
+        made = [record(f"t{n}", target="4", response="4", passed=True) for n in tasks]
+        store.write(made, [call(f"t{n}") for n in tasks])
+
+    grow(range(6))
+    api = f"/api/runs/{RUN}"
+    with serving(tmp_path, "--store", store.address) as server:
+        pages = [
+            server.get(f"/runs/{RUN}/review?as=Ada&size=5&blind=1&at={n}")[2] for n in range(1, 6)
+        ]
+        shown = server.json(f"{api}/review?size=5")[1]
+        for start in range(6, 96, 30):
+            grow(range(start, start + 30))
+        gone = [key for key in shown if key not in server.json(f"{api}/review?size=5")[1]]
+        assert gone
+        for page in pages:
+            given = dict(re.findall(r'data-(record|draw|size|seed|state)="([^"]*)"', page))
+            given |= {"size": int(given["size"]), "seed": int(given["seed"])}
+            form = {**given, "verdict": "right", "note": "as I see it", "who": "Ada"}
+            assert server.post(f"{api}/review", form) == (201, {"run": RUN})
+        for key in shown:
+            remarks = server.json(f"{api}/record?key={quote(key)}")[1]["remarks"]
+            assert [(r["verdict"], r["note"]) for r in remarks] == [("right", "as I see it")]
+        found = server.json(f"{api}/agreement")[1]
+        assert (found["labelled"], found["drawn"]) == (5, 5)
+        last = read_key(RUN, server.json(f"{api}/review?size=96")[1][-1])
+        other = {"record": veiled(last), "size": 5, "verdict": "wrong", "who": "Ada"}
+        assert server.post(f"{api}/review", other)[0] == 201
+        found = server.json(f"{api}/agreement")[1]
+        assert (found["labelled"], found["drawn"]) == (6, 5), "no queue of five drew the last one"
 
 
 def test_labels_are_in_the_api(reviewed):

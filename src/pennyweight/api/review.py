@@ -11,9 +11,9 @@ from pennyweight.record import AttemptKey
 from pennyweight.scoring.labelled import RANDOM, LabelledRun
 from pennyweight.sources.source import Source
 from pennyweight.store.remarks import record_verdicts
-from pennyweight.store.store import Store
+from pennyweight.store.store import Store, StoredRun
 from pennyweight.stored_runs.review_queue import DRAWS as DRAWS  # noqa: PLC0414 - skins use it
-from pennyweight.stored_runs.review_queue import Draw, drawn_records, run_labels
+from pennyweight.stored_runs.review_queue import Draw, drawn_records, run_labels, unveiled
 from pennyweight.stored_runs.review_queue import veiled as veiled  # noqa: PLC0414
 from pennyweight.stored_runs.reviews import ReviewQuestion, review_questions
 
@@ -110,13 +110,24 @@ def label(
     note: str | None = None,
     store: Store,
 ) -> None:
-    """Store a person's verdict on a record of a queue; the record is given veiled."""
+    """Store a person's verdict on a record that is given veiled.
+
+    It counts as drawn only if the record is in the `queue`: the one that the person was shown, also
+    if the run has changed since.
+    """
     if not reviewer.strip():
         raise UsageError("A verdict needs the name of the person who gives it.")
-    key = next((one for one in queue if veiled(one) == record), None)
+    drawn = next((one for one in queue if veiled(one) == record), None)
+    key = drawn or _unveiled(store.find(run), store, record)
+    chosen = draw if drawn else None
+    remark_on_record(store, key, who=reviewer, verdict=verdict, note=note, draw=chosen)
+
+
+def _unveiled(run: StoredRun, store: Store, record: str) -> AttemptKey:
+    key = unveiled(run, store, record)
     if key is None:
-        raise NotFoundError(f"Run {run} has changed, and its queue with it. Load the page again.")
-    remark_on_record(store, key, who=reviewer, verdict=verdict, note=note, draw=draw)
+        raise NotFoundError(f"Run {run.id} has no such record any more. Load the page again.")
+    return key
 
 
 def agreement(

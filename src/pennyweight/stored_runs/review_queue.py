@@ -6,15 +6,17 @@ import hashlib
 from typing import Any, Literal
 
 import polars as pl
+from sqlalchemy import select
 
 from pennyweight.record import KEY_IN_RUN, AttemptKey
 from pennyweight.scoring.labelled import AUTOMATIC, Label, LabelledRun, labelled_run
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.store import cache
+from pennyweight.store.connection import guarded
 from pennyweight.store.read_connection import fetch
 from pennyweight.store.remarks import record_verdicts
-from pennyweight.store.store import Store, StoredRun
-from pennyweight.store.tables import JUDGMENT, MEASURED
+from pennyweight.store.store import READ_BATCH, Store, StoredRun
+from pennyweight.store.tables import JUDGMENT, MEASURED, RECORD
 from pennyweight.stored_runs.source import RunSource
 
 Draw = Literal["random", "disagreement"]
@@ -78,6 +80,15 @@ def drawn_records(
 def veiled(key: AttemptKey) -> str:
     """Return what stands for a record where its key would tell who answered."""
     return f"{_ticket(0, key):016x}"
+
+
+def unveiled(run: StoredRun, store: Store, record: str) -> AttemptKey | None:
+    """Return the key of the record of a run that `veiled` names so; only keys are read."""
+    query = select(*(RECORD.c[n] for n in KEY_IN_RUN)).where(RECORD.c.run == run.id)
+    with guarded(store.address), store.engine.connect() as connection:
+        rows = connection.execution_options(yield_per=READ_BATCH).execute(query)
+        keys = (AttemptKey(run.id, *row) for row in rows)
+        return next((key for key in keys if veiled(key) == record), None)
 
 
 def _ticket(seed: int, key: tuple[Any, ...]) -> int:

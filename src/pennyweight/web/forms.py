@@ -42,13 +42,17 @@ class RemarkForm(RequestForm):
 
 
 class LabelledForm(RequestForm):
-    """A person's verdict on a record of a review queue; `record` is its name on the page."""
+    """A person's verdict on a record of a review queue; `record` is its name on the page.
+
+    `state` is the mark of the run's state from which the page drew the queue.
+    """
 
     record: Annotated[str, StringConstraints(pattern="^[0-9a-f]{16}$")]
     verdict: Literal["right", "wrong", "unsure"]
     draw: Literal["random", "disagreement"] = "random"
     size: Annotated[int, Field(ge=1, le=MAX_QUEUE)] = 50
     seed: Annotated[int, Field(ge=0, le=2**31)] = 0
+    state: Annotated[str, StringConstraints(pattern="^[0-9a-f]{12}$")] | None = None
     note: Long | None = None
     who: Name
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from pennyweight.api import review as reviews
 from pennyweight.api.pages import records as api_records
 from pennyweight.api.pages.records import AttemptKey
-from pennyweight.api.pages.run_list import Store
+from pennyweight.api.pages.run_list import Store, state_mark
 from pennyweight.errors import UsageError
 from pennyweight.render.page.people import CorrectionRow, agreement_lines, correction_rows
 from pennyweight.render.transcript import record as record_texts
@@ -67,9 +67,9 @@ def _whole(query: Any, name: str, usual: int, most: int) -> int:
 
 
 @lru_cache(32)
-def _drawn(store: Store, run: str, stamp: str, choice: QueueChoice) -> tuple[AttemptKey, ...]:
-    """Draw a queue, again only if the run changed (`stamp`)."""
-    del stamp
+def _drawn(store: Store, run: str, mark: str, choice: QueueChoice) -> tuple[AttemptKey, ...]:
+    """Draw a queue, again only if the run changed (`mark`)."""
+    del mark
     draw: Any = choice.draw
     drawn = reviews.review_queue(run, draw=draw, size=choice.size, seed=choice.seed, store=store)
     return tuple(drawn)
@@ -134,7 +134,8 @@ def _record(query: Any, site: Site, state: Any, choice: QueueChoice) -> dict[str
     run, store = state.run, site.store
     draw: Any = choice.draw
     unnamed = QueueChoice(choice.draw, "", choice.size, choice.seed)
-    keys = _drawn(store, run.id, state.stamp, unnamed)
+    mark = state_mark(state.stamp)
+    keys = _drawn(store, run.id, mark, unnamed)
     given = reviews.answered(run.id, choice.who, store)
     counted = reviews.answered(run.id, choice.who, store, queue=draw)
     done = [key in counted for key in keys]
@@ -154,6 +155,7 @@ def _record(query: Any, site: Site, state: Any, choice: QueueChoice) -> dict[str
         "row": row,
         "key": write_key(row),
         "veiled": reviews.veiled(keys[at]),
+        "state": mark,
         "measures": detail.measures,
         "mine": given.get(keys[at]),
         "elsewhere": keys[at] in given and keys[at] not in counted,
@@ -209,14 +211,17 @@ def queue(
 
 @api.post("/runs/{run}/review", summary="Label a record of a review queue", status_code=201)
 def label(site: Here, run: RunId, form: forms.LabelledForm) -> forms.StartedAnswer:
-    """Store a person's verdict on a record, which is named as the page of its queue names it."""
+    """Store a person's verdict on a record, which is named as the page of its queue names it.
+
+    With the `state` that the page names, it counts as drawn also if the run has changed since.
+    """
     state = site.state(run)
     choice = QueueChoice(form.draw, "", form.size, form.seed)
     reviews.label(
         state.run.id,
         form.record,
         form.verdict,
-        queue=_drawn(site.store, state.run.id, state.stamp, choice),
+        queue=_drawn(site.store, state.run.id, form.state or state_mark(state.stamp), choice),
         draw=form.draw,
         reviewer=form.who,
         note=form.note,

@@ -4,12 +4,12 @@
 const answering = one("[data-answer]");
 
 async function give(value) {
-  const { answer, record, whoIs, draw, size, seed, mark, next } = answering.dataset;
+  const { answer, record, whoIs, draw, size, seed, state, mark, next } = answering.dataset;
   const body = { who: whoIs };
   const note = answering.elements.note.value;
   if (note) body.note = note;
   if (mark) Object.assign(body, { key: record, mark, holds: value === "yes" });
-  else Object.assign(body, { record, verdict: value, draw, size: Number(size), seed: Number(seed) });
+  else Object.assign(body, { record, verdict: value, draw, size: Number(size), seed: Number(seed), state });
   for (const button of all("button", answering)) button.disabled = true;
   try {
     await call("POST", answer, body);
