@@ -8,6 +8,9 @@ import sys
 import pytest
 
 from cli import command
+from pennyweight.api import review
+from pennyweight.errors import NotFoundError
+from pennyweight.record import AttemptKey
 from pennyweight.store.store import Store
 from pennyweight.store.verdicts import scenarios_of, verdicts_of
 from pennyweight.stored_runs.observations import Observer
@@ -190,6 +193,32 @@ def test_a_person_decides_later(folder):
     pennyweight(folder, "review", "--as", "Cy", given="n\n\n")
     assert exported(folder)["PERSON"]["passed"] is False
     assert "Ann: yes (very kind); Bo: no; Cy: no" in here(folder, "show", "latest", "PERSON").out
+
+
+def test_an_answer_reads_the_records_of_its_task_alone(folder):
+    pennyweight(folder, "run", "suite.yaml")
+
+    class Watched(Store):
+        read = ()
+
+        def records(self, *given, **more):
+            for frame in super().records(*given, **more):
+                self.read += (*frame["task_id"],)
+                yield frame
+
+    store = Watched(str(folder / "store.db"))
+    (asked,) = review.questions(reviewer="Ann", store=store)
+    assert set(store.read) == set(TASKS)
+    key, mark = AttemptKey.of(asked.record), asked.behaviour.mark
+    for number, record in enumerate((key, review.veiled(key))):
+        store.read = ()
+        review.answer(key.run, record, mark, reviewer=f"Ann {number}", holds=True, store=store)
+        assert store.read == ("PERSON",)
+    assert {g.who for g in verdicts_of(store, key.run)} == {"code", "Ann 0", "Ann 1"}
+    with pytest.raises(NotFoundError, match="no such record"):
+        review.answer(key.run, "0" * 16, mark, reviewer="Ann", holds=True, store=store)
+    with pytest.raises(NotFoundError, match="does not ask this"):
+        review.answer(key.run, review.veiled(key), "m", reviewer="Ann", holds=True, store=store)
 
 
 def test_review_that_ends_with_its_input_says_what_was_kept(folder):

@@ -52,10 +52,11 @@ def answer(
     """
     if not reviewer.strip():
         raise UsageError("An answer needs the name of the person who gives it.")
-    tasks = frozenset() if isinstance(record, str) else frozenset({record.task_id})
-    for one in review_questions(store.find(run), store, reviewer.strip(), again=True, tasks=tasks):
-        key = AttemptKey.of(one.record)
-        if record in (key, veiled(key)) and one.behaviour.mark == mark:
+    at = store.find(run)
+    key = _unveiled(at, store, record) if isinstance(record, str) else record
+    tasks = frozenset({key.task_id})
+    for one in review_questions(at, store, reviewer.strip(), again=True, tasks=tasks):
+        if AttemptKey.of(one.record) == key and one.behaviour.mark == mark:
             one.answer(store, holds=holds, note=note)
             return
     raise NotFoundError("The suite does not ask this question about this record.")
