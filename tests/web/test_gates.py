@@ -62,6 +62,19 @@ def test_looking_keeps_nothing_and_chooses_nothing(guarded):
     assert (kept(server, run)["verdict"], kept(server, run)["verdicts"]) == (None, [])
 
 
+def test_a_verdict_on_a_whole_run_names_no_side(tmp_path):
+    rows = [{"task_id": f"t{n}", "passed": n > 3} for n in range(9)]
+    (tmp_path / "records.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command("import", "records.jsonl", "--as", "one", folder=tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text(
+            f"policy: {name}\nthresholds: {{blocking: {{pass_rate: 5%}}}}\n"
+        )
+        command("gate", "one", "--policy", f"{name}.yaml", folder=tmp_path)
+    with serving(tmp_path) as server:
+        assert "<br>worst of 2" in server.get("/")[2]
+
+
 def test_a_verdict_is_kept_for_each_side_and_the_worst_is_shown(guarded):
     server, run = guarded
     assert keep(server, run, READ, tier="T0")[0] == 403

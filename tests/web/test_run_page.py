@@ -9,6 +9,9 @@ from pathlib import Path
 
 from batch_serving import batch_server, batch_suite
 from cli.command import pennyweight
+from pennyweight.store.store import Store
+from store.samples import record
+from store.samples import run as stored_run
 from web.serving import command, serving
 
 
@@ -101,6 +104,7 @@ def test_what_is_searched_unfolded_and_chosen_stays_when_the_order_changes(tmp_p
         for i in range(20)
         for n in range(16)
     ]
+    rows += [{"task_id": f"t{n}", "subject": "down", "status": "error"} for n in range(16)]
     (tmp_path / "records.jsonl").write_text("\n".join(map(json.dumps, rows)))
     command("import", "records.jsonl", "--as", "many", folder=tmp_path)
     with serving(tmp_path) as server:
@@ -110,6 +114,8 @@ def test_what_is_searched_unfolded_and_chosen_stays_when_the_order_changes(tmp_p
         sides, box = page.locator("tr[data-name]:visible"), page.locator(".scroll.board")
         fits = "box => box.scrollHeight <= box.clientHeight + 1"
         assert sides.count() == 15
+        apart = page.get_by_text("not ranked: no pass rate")
+        assert not apart.is_visible(), "it is about a side that is folded"
         assert box.evaluate(fits), "a folded board does not scroll in itself"
         page.get_by_placeholder("part of a name").fill("nobody")
         page.get_by_text("No side has this in its name.").wait_for()
@@ -123,17 +129,32 @@ def test_what_is_searched_unfolded_and_chosen_stays_when_the_order_changes(tmp_p
         assert sides.count() == 10
         page.get_by_placeholder("part of a name").fill("")
         page.get_by_role("link", name=re.compile("Show . more side")).click()
-        assert sides.count() == 20
+        assert sides.count() == 21
         page.locator("#grid").get_by_role("link", name=re.compile("^differs")).click()
         page.wait_for_url("**only=differs*")
         page.get_by_role("link", name="pass rate", exact=True).click()
         page.wait_for_url("**sort=pass_rate*")
         page.locator("th[aria-sort]", has_text="pass rate").wait_for()
-        assert sides.count() == 20
+        assert sides.count() == 21
+        assert apart.is_visible()
         chosen = page.locator("#grid [aria-current]").first
         assert chosen.inner_text().startswith("differs")
         page.reload()
         assert chosen.inner_text().startswith("differs")
+
+
+def test_a_run_that_is_over_is_not_preliminary_because_attempts_failed(tmp_path):
+    store = Store(str(tmp_path / ".pennyweight" / "pennyweight.db"))
+    for number, made in enumerate((3, 2)):
+        name = f"20260101-000000-000{number}"
+        store.add_run(stored_run(name, status="failed", ended=2.0, attempts=3))
+        lost = {"status": "error", "error": "HTTP 500"}
+        store.write([record(f"t{n}", name, **({} if n else lost)) for n in range(made)], [])
+    store.close()
+    with serving(tmp_path) as server:
+        whole, part = (server.get(f"/runs/20260101-000000-000{n}")[2] for n in range(2))
+    assert "Preliminary" not in whole
+    assert "Preliminary: 2 of 3 attempts are measured" in part
 
 
 def test_bars_of_all_sides_are_below_each_other(site, open_page):

@@ -186,7 +186,7 @@ def test_a_side_of_errors_only_leaves_the_others_their_ranks():
 
 def test_sides_that_are_not_compared_are_told_why():
     only = concluded([*rows({"only": 1.0}, ("T0",)), *failed("down")])
-    assert str(only) == "only is the only side with a pass rate: 100.0 %."
+    assert str(only) == "only is the only side with a value; its pass rate is 100.0 %."
     assert only.notes == ("1 side has no pass rate and is not compared.",)
     many = concluded(rows({f"m{n:03}": n / 100 for n in range(101)}, ("T0",), 2, 1))
     assert many.notes == ("There are more than 100 sides, so their differences are not tested.",)

@@ -212,7 +212,7 @@ def test_a_side_that_is_shown_again_is_not_read_again():
 
 def test_the_caption_says_that_intervals_hold_for_all_pairs():
     view = leaderboard(made())
-    assert "Those of differences hold for all pairs of sides at once." in view.caption
+    assert "Intervals of differences hold for all pairs of sides at once." in view.caption
     one_pair = leaderboard(digest(resolve(rows({"a": 0.9, "b": 0.2}, ("T0",)))))
     assert "at once" not in one_pair.caption
     for row in view.rows:

@@ -22,7 +22,10 @@ from pennyweight.scoring.estimates import Estimate
         (0.01, math.inf, ", which never passes; a pass costs $0.01"),
         (math.inf, 0.01, ""),
         (math.inf, math.inf, ""),
-        (0.0, 0.01, ""),
+        (0.0, 0.01, ", and costs nothing instead of $0.01 per pass"),
+        (0.01, 0.0, ", which costs nothing instead of $0.01 per pass"),
+        (0.0, 0.0, ""),
+        (0.0, math.inf, ", which never passes; a pass costs $0"),
         (None, 0.01, ""),
     ],
 )
@@ -69,6 +72,11 @@ def test_sides_whose_passes_cost_the_same_are_not_said_to_differ():
         ((1.0, 1.0, 1.0), "none of them costs less per pass ($2.00)"),
         ((1.0, 0.97, 1.0), "none of them costs much less per pass ($2.00)"),
         ((1.0, 1.5, 2.0), "none of them costs less per pass ($2.00)"),
+        (
+            (1.0, 0.0, 2.0),
+            "b, with 50.0 %, may be as good and costs nothing instead of $2.00",
+        ),
+        ((0.0, 0.0, 0.0), "none of them costs less per pass ($0)"),
     ],
 )
 def test_the_cheapest_of_sides_that_may_be_the_best(costs, said):
@@ -95,3 +103,16 @@ def test_prices_of_different_tasks_are_said_to_be():
     tied = [*records("a", 9, range(20)), *records("b", 8, range(30))]
     cheap = [{**row, "cost_usd": 0.001} if row["subject"] == "b" else row for row in tied]
     assert "per pass (each over its own tasks)." in str(conclusion(digest(resolve(cheap))))
+
+
+def test_sides_that_tried_the_same_tasks_have_prices_of_the_same_tasks():
+    """T2 and T10 pass equally often: pages and comparisons agree on which of them is first."""
+    given = [
+        {"tier": name, "task_id": f"t{n}", "passed": n < right, "cost_usd": cost}
+        for name, right, cost in (("T10", 20, 0.02), ("T2", 20, 0.01), ("T3", 19, 0.001))
+        for n in range(30)
+    ]
+    said = conclusion(digest(resolve(given)))
+    assert str(said).startswith("None of the 3 sides is shown to be better than the others. T2 and")
+    assert str(said).endswith("T3, with 63.3 %, may be as good and costs a tenth per pass.")
+    assert "With 30 tasks, a true difference of" in said.notes[0]

@@ -40,11 +40,13 @@ def test_calls_without_turns_are_steps():
         {"id": "1", "name": "look", "arguments": '{"id": 7}', "latency_ms": 12.3},
         {"id": "2", "name": "pay", "arguments": {}, "result": {"paid": True}},
         {"id": "3", "function": {"name": "wait", "arguments": "{}"}},
+        {"id": "4", "name": "list", "result": []},
     ]
     sent = [{"role": "tool", "tool_call_id": "1", "content": "7"}]
     row = {"tool_calls": json.dumps(calls), "messages": json.dumps(sent), "work": None}
     found = [(c.name, c.given, c.result) for s in trajectory(row) for c in s.calls]
-    assert found == [("look", "id: 7", "7"), ("pay", "", '{"paid": true}'), ("wait", "", None)]
+    assert found[:2] == [("look", "id: 7", "7"), ("pay", "", '{"paid": true}')]
+    assert found[2:] == [("wait", "", None), ("list", "", "[]")]
     assert trajectory(row)[0].facts == "took 12.3 ms"
 
 
@@ -87,6 +89,12 @@ def test_most_of_many_steps_are_stubs_where_they_can_be_fetched():
     fetched = some_steps(steps, 30, 4_000)
     assert [s.step.number for s in fetched] == [*range(30, 46)]
     assert not any(s.cut for s in fetched)
+
+
+def test_a_turn_without_content_shows_none():
+    turn = {"role": "assistant", "content": [], "tool_calls": [{"name": "ls"}]}
+    (step,) = trajectory({"work": json.dumps({"turns": [turn]})})
+    assert (step.text, [call.name for call in step.calls]) == ("", ["ls"])
 
 
 def test_a_call_takes_as_long_as_its_result_comes_later():

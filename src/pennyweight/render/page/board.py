@@ -137,5 +137,5 @@ class BoardView:
         said = f"{level(self.confidence)} confidence intervals."
         if self.baseline and self.sides > 2:
             many = "all pairs of sides" if self.ranked else "all of them"
-            said += f" Those of differences hold for {many} at once."
+            said += f" Intervals of differences hold for {many} at once."
         return f"{said} Sides that share a rank cannot be told apart." if self.ranked else said

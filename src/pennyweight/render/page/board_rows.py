@@ -30,11 +30,17 @@ def board_rows(view: BoardView) -> Markup:
         apart = next((i for i, row in enumerate(view.rows) if not row.rank), len(written))
         if apart < len(written):
             without = f"<span>not ranked: no {view.headline.title}</span>"
-            written.insert(apart, f'<tr class="cut">{whole}>{without}</td></tr>\n')
+            written.insert(apart, f"{_cut(view.rows[apart])}{whole}>{without}</td></tr>\n")
         if view.leaders < apart:
-            written.insert(view.leaders, f'<tr class="cut">{whole}>{line}</td></tr>\n')
+            place = view.leaders
+            written.insert(place, f"{_cut(view.rows[place])}{whole}>{line}</td></tr>\n")
     none = f'<tr>{whole} class="quiet">No side has this in its name.</td></tr>\n'
     return Markup("".join(written) or none)  # noqa: S704
+
+
+def _cut(below: BoardRow) -> str:
+    """Begin a line between rows, which is folded with the row below it."""
+    return f'<tr class="cut"{" hidden data-folded" if below.hidden else ""}>'
 
 
 def _row(view: BoardView, row: BoardRow) -> Iterator[str]:

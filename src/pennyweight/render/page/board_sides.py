@@ -24,6 +24,7 @@ from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.overview import best_first, overview
 from pennyweight.scoring.scores import Group
 from pennyweight.text.format import quantity
+from pennyweight.text.natural_order import natural
 from pennyweight.text.notation import SHARE
 
 NAME = "name"
@@ -96,7 +97,7 @@ class BoardSides:
         return [n for n, values in has if any(isinstance(value, float) for value in values)]
 
     def order(self, sort: str, *, reverse: bool) -> list[int]:
-        """Order the sides: by a metric the best first, equal ones by name."""
+        """Order the sides: by a metric the best first, equal ones as in comparisons."""
         found = self._orders.get(sort)
         if found is None:
             found = self._orders[sort] = self._ordered(sort)
@@ -106,12 +107,11 @@ class BoardSides:
         return known[::-1] + found[len(known) :]
 
     def _ordered(self, sort: str) -> list[int]:
-        names = [str(side["name"]) for side in self.sides]
-        places = sorted(range(len(names)), key=lambda i: names[i].casefold())
         if sort == NAME:
-            return places
+            names = [str(side["name"]) for side in self.sides]
+            return sorted(range(len(names)), key=lambda i: natural(names[i].casefold()))
         at = {id(group): i for i, group in enumerate(self.groups)}
-        return [at[id(group)] for group in best_first([self.groups[i] for i in places], sort)]
+        return [at[id(group)] for group in best_first(self.groups, sort)]
 
     def column(self, name: str, *, drawn: bool) -> SideColumn:
         """Return the cells of a metric; in the drawn column they have a bar."""

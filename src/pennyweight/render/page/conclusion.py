@@ -164,7 +164,7 @@ def _apart(
     value, lowest = (quantity(side_value(side, metric), unit_of(metric)) for side in (first, last))
     parts = [Words(_name(first), name=True)]
     if last is first:
-        parts.append(Words(f" is the only side with a {_noun(metric)}: {value}."))
+        parts.append(Words(f" is the only side with a value; its {_noun(metric)} is {value}."))
         return Conclusion(tuple(parts), tuple(filter(None, (pooled,))))
     parts.append(Words(f" has the highest {_noun(metric)}, {value}; the lowest is "))
     parts += [Words(_name(last), name=True), Words(f", {lowest}.")]
@@ -196,7 +196,7 @@ class _Told:
             size, sure = self._gap(second)
             parts += [Words(f": {size}{sure} above "), Words(_name(second), name=True)]
             if price := compared_price(_price(first), _price(second)):
-                parts.append(Words(price + own_tasks(self._pair(second), first, second)))
+                parts.append(Words(price + own_tasks(self._tasks(second), first, second)))
         else:
             parts.append(Words(" on the tasks that all sides tried"))
         notes = (*self._other_tasks(), *self._ways(len(self.order)))
@@ -277,7 +277,7 @@ class _Told:
         yield Words("; ")
         yield Words(_name(cheap), name=True)
         less = lower_price(_price(cheap), _price(first))
-        own = own_tasks(self._pair(cheap), first, cheap)
+        own = own_tasks(self._tasks(cheap), first, cheap)
         yield Words(f", with {value}, may be as good and costs {less}{own}")
 
     def unranked(self) -> Conclusion:
@@ -298,6 +298,10 @@ class _Told:
         ends = {self.order[0]["name"], side["name"]}
         found = (p for p in self.compared["gaps"] if {p["a"], p["b"]} == ends)
         return next((p for p in found if p["difference"] is not None), None)
+
+    def _tasks(self, side: Mapping[str, Any]) -> int:
+        """Return how many tasks the first side and another one both tried, or all sides."""
+        return int((self._pair(side) or {"tasks": self.compared["common"]})["tasks"])
 
     def gap(self, side: Mapping[str, Any]) -> float | None:
         """Return by how much the first side is above another on the tasks that both tried."""

@@ -25,7 +25,7 @@ def compared_price(first: Estimate, second: Estimate) -> str:
     ', which costs $0.001 instead of $0.008 per pass (may be chance)'
     """
     mine, other = first.value, second.value
-    if not isinstance(mine, float) or not isinstance(other, float) or not mine or not other:
+    if not isinstance(mine, float) or not isinstance(other, float) or mine == other == 0:
         return ""
     if math.isinf(other):
         return "" if math.isinf(mine) else f", which never passes; a pass costs {money(mine)}"
@@ -40,17 +40,23 @@ def compared_price(first: Estimate, second: Estimate) -> str:
 
 
 def lower_price(low: Estimate, high: Estimate) -> str:
-    """Write a price as a part of a higher one; both as they are if their intervals overlap."""
+    """Write a price as a part of a higher one; both as they are if their intervals overlap.
+
+    >>> lower_price(Estimate(0.0, 0.0, 0.0), Estimate(0.01, 0.008, 0.012))
+    'nothing instead of $0.01 per pass'
+    """
     assert isinstance(low.value, float)
     assert isinstance(high.value, float)
+    if low.value == 0:  # no attempt cost anything, so chance has no part in it
+        return f"nothing instead of {money(high.value)} per pass"
     if isinstance(low.high, float) and isinstance(high.low, float) and low.high < high.low:
         return f"{fraction(low.value / high.value)} per pass"
     return f"{money(low.value)} instead of {money(high.value)} per pass (may be chance)"
 
 
-def own_tasks(pair: Mapping[str, Any] | None, *sides: Mapping[str, Any]) -> str:
-    """Say that prices are not of the same tasks, where sides tried others too."""
-    tasks = {pair["tasks"] if pair else None, *(side["tasks"] for side in sides)}
+def own_tasks(common: int, *sides: Mapping[str, Any]) -> str:
+    """Say that prices are not of the same tasks, where sides tried others than the common ones."""
+    tasks = {common, *(side["tasks"] for side in sides)}
     return "" if len(tasks) == 1 else " (each over its own tasks)"
 
 

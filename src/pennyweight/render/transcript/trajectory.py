@@ -203,7 +203,7 @@ def _call(call: Mapping[str, Any]) -> StepCall:
     given, language = arguments(named.get("arguments", named.get("input")) or "")
     result = next((call[n] for n in RESULT_KEYS if call.get(n) is not None), None)
     took = _took(call)
-    shown = None if result is None else as_text(result)
+    shown = None if result is None else "[]" if result == [] else as_text(result)
     time = "" if took is None else duration(took * 1000)
     return StepCall(name, given, language, shown, _failed(call), time)
 
@@ -259,10 +259,14 @@ def read_json(text: Any) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """Return a value of a log as text; parts of a message are joined."""
+    """Return a value of a log as text; parts of a message are joined.
+
+    >>> as_text([{"type": "text", "text": "Yes."}]), as_text([]), as_text([1])
+    ('Yes.', '', '[1]')
+    """
     if value is None or isinstance(value, str):
         return value or ""
-    if isinstance(value, list) and value and all(map(_is_part, value)):
+    if isinstance(value, list) and all(map(_is_part, value)):
         return "\n".join(str(part.get("text", f"[{part.get('type')}]")) for part in value)
     return json.dumps(value, ensure_ascii=False)
 

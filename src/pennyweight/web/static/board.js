@@ -74,7 +74,7 @@ function narrow() {
     const folded = "folded" in row.dataset && !unfolded;
     row.hidden = wanted ? !row.dataset.name.includes(wanted) : folded;
   }
-  for (const row of all("tr.cut", table)) row.hidden = Boolean(wanted);
+  for (const row of all("tr.cut", table)) row.hidden = Boolean(wanted) || ("folded" in row.dataset && !unfolded);
   one("[data-none]", table)?.remove();
   const shown = rows.filter((row) => !row.hidden).length;
   if (!shown) {
