@@ -1,5 +1,7 @@
 """An index finds what a scan finds, counts only for the state of a run, and goes with it."""
 
+import sys
+
 import pytest
 from sqlalchemy import inspect
 
@@ -94,6 +96,7 @@ EXPECTED = {
     "*": ["g"],
     '"*"': ["g"],
 }
+SPACES = [c for c in map(chr, range(sys.maxunicode + 1)) if c.isspace()]
 PLAIN = ('"', '""', '"""', '"needle', 'needle"', '"a" OR "needle"', '"needle" needle', "\\",
          "NEAR(needle in)", "text:needle", "- needle", "^needle", "needle +", '" "', "**", "* *",
          "(needle", "{text}: a", "'needle'", "needle' | 'a", ":words", "%s", "%", "\0", "needle\0*",
@@ -134,6 +137,17 @@ def test_whatever_is_written_is_text_and_no_error(marked, text):
     plain = plain.removeprefix("*") if text in PLAIN else plain[1:-1]
     texts = {**TEXTS, **MORE}
     assert before == [t for t, said in texts.items() if plain.lower() in (said or t).lower()]
+
+
+def test_every_kind_of_white_space_is_white_space_in_a_phrase(searched):
+    texts = {f"s{ord(c):05}": f"Oui, vraiment{c}? Un{c}mot" for c in SPACES}
+    searched.write([record(task, response=text) for task, text in texts.items()], [call("b")])
+    asked = [f'"vraiment{c}?"' for c in SPACES] + [f'"un{c}mot"' for c in SPACES]
+    asked += [f"un{c}mo*" for c in SPACES]
+    found_by_hand = {text: found(searched, text) for text in asked}
+    search_index.build(searched, RUN)
+    assert {text: found(searched, text) for text in asked} == found_by_hand
+    assert found_by_hand == {text: [*texts] for text in asked}
 
 
 def test_an_index_counts_only_for_the_state_it_was_built_from(searched):

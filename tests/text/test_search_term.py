@@ -18,6 +18,7 @@ def test_every_letter_and_digit_of_unicode_is_a_part_of_words():
         if not part.match(chr(code))
     ]
     assert wrong == []
+    assert [c for c in map(chr, range(sys.maxunicode + 1)) if c.isspace() and part.match(c)] == []
     apart = " \t_-.,;:!?'\"()[]{}<>/\\|@#$%^&*+=~`\u00a0\u00ab\u00bb\u2013\u2014\u2018\u201d\u2026"
     assert [c for c in apart if part.match(c)] == []
 

@@ -33,7 +33,7 @@ STALE_SECONDS = 3_600.0
 """After this time, an index that was begun and never finished is deleted."""
 _APART = f"[^{WORD_CHARACTERS}]+"
 """What separates words, for PostgreSQL; letters of all scripts are part of words."""
-_RULES = 2
+_RULES = 3
 """Rises with `_APART`; in PostgreSQL, indexes with another number are not used."""
 _KEY = ", ".join(INDEX_ORDER[1:])
 _STATE = (

@@ -9,9 +9,10 @@ from typing import Literal
 from pennyweight.text.safe import storable
 
 WORD_CHARACTERS = (
-    "0-9A-Za-zªµºÀ-ÖØ-ö²³¹¼-¾\u00f8-\u1fff\u2070-\u209c\u20d0-\u2115\u2119-\u211d\u2124-\u218a"
-    "\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u2c00-\u2dff\u2e2f\u3005-\u3007\u3021-\ud7ff"
-    "\ue000-\ufdff\ufe70-\ufefc\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uffdc"
+    "0-9A-Za-zªµºÀ-ÖØ-ö²³¹¼-¾\u00f8-\u167f\u1681-\u1fff\u2070-\u209c\u20d0-\u2115"
+    "\u2119-\u211d\u2124-\u218a\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u2c00-\u2dff"
+    "\u2e2f\u3005-\u3007\u3021-\ud7ff\ue000-\ufdff\ufe70-\ufefc\uff10-\uff19"
+    "\uff21-\uff3a\uff41-\uff5a\uff66-\uffdc"
     "\U00010000-\U0001efff\U0001f100-\U0001f10c\U0001fbf0-\U0001fbf9\U00020000-\U0010ffff"
 )
 """Ranges with at least what SQLite's index takes for parts of words, such as letters."""
@@ -19,7 +20,7 @@ _LAST_LETTER = 0x052F
 """Latin, Greek and Cyrillic: scripts that separate words by spaces."""
 _WORD = re.compile(r"[^\W_]+")
 _SPACES = re.compile(r"\s")
-_SPACE = "[ \t\n\r\u00a0]"
+_SPACE = "[ \t-\r\x1c-\x1f\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 _TO_LOWER = str.maketrans({chr(c): chr(c + 32) for c in range(ord("A"), ord("Z") + 1)})
 
 
