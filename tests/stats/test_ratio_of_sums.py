@@ -67,6 +67,11 @@ def test_without_a_pass_only_the_lower_end_is_known():
     assert scored([0.0] * 3, [1, 1, 0]).high == 0
 
 
+def test_a_cost_too_small_to_square_is_in_its_interval():
+    e = scored([1e-187, 2e-187, 4e-187], [1, 1, 0])
+    assert e.low == 0 < e.value <= e.high
+
+
 @pytest.mark.parametrize(("n", "rate"), [(20, 0.9), (20, 1.0), (50, 0.6)])
 def test_intervals_hold_the_cost_of_a_pass(n, rate):
     rng = np.random.default_rng(5)

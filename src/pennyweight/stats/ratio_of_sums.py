@@ -54,7 +54,8 @@ class RatioOfSums:
         if means[1] <= _NOTHING:
             return self._without_bottom(means[0], kish, sample.confidence)
         if means[0] <= _NOTHING:
-            return (0.0, 0.0) if self.share == "bottom" else self._flat(means[1], kish, sample)
+            flat = (0.0, means[0] / means[1])
+            return flat if self.share == "bottom" else self._flat(means[1], kish, sample)
         place = 0 if self.share == "top" else 1
         spread = _Spread.of(rows, records, means).with_least(place, means[place], records, kish)
         low, high = spread.ends(self.share, kish, sample.confidence)
