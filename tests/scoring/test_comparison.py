@@ -11,6 +11,8 @@ from scipy import stats
 import pennyweight
 from pennyweight.api.sources import resolve
 from pennyweight.errors import InputError, UsageError
+from pennyweight.scoring import comparison
+from pennyweight.scoring.pipeline import ScoreRequest
 from pennyweight.scoring.sides import Sides
 from pennyweight.sources.source import Source
 
@@ -201,6 +203,13 @@ def test_too_many_sides_are_refused():
     data = [{"tier": "T0", "task_id": str(k), "passed": True} for k in range(150)]
     with pytest.raises(UsageError, match="task_id has 150 values; at most 100 can be compared"):
         pennyweight.compare(data, by="task_id")
+
+
+def test_two_of_too_many_sides_are_compared():
+    tries = {f"T{side}": {f"t{task}": [task < side] for task in range(4)} for side in range(150)}
+    found = comparison.compare(resolve(rows(tries)), ScoreRequest(), only=[("T1", "T3")])
+    values = [(side.name, side["pass_rate"].value) for side in found.sides]
+    assert values == [("T1", 0.25), ("T3", 0.75)]
 
 
 def test_a_comparison_can_be_looked_at():

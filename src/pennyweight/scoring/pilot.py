@@ -97,7 +97,8 @@ class PilotRecords:
             scored[c].drop_nulls().n_unique() > 1 for c in DEFAULT_COLUMNS
         )
         if several:
-            columns, scored = sides.named(scored)
+            columns, named = sides.named(scored)
+            scored = sides.ordered(named, columns)
             names = tuple(str(n) for n in scored[SIDE].unique().sort())
             if not paired:
                 raise UsageError(

@@ -28,7 +28,7 @@ DEFAULT_COLUMNS = ("tier", "subject")
 MAX_SIDES = 100
 _BETWEEN = (" / ", " · ")
 """What is between the columns of a side: in comparisons and in tables of text, and on pages."""
-_PART = re.compile(r'("(?:[^"\\]|\\.)*"|.*?)(?: / |$)', re.DOTALL)
+_PART = re.compile(r'("(?:[^"\\]|\\.)*"|.*?)(?: / |\Z)', re.DOTALL)
 _HELP = "Compare by another column (--by), or several sources with each other."
 
 
@@ -108,21 +108,21 @@ class Sides:
         """The columns that records are grouped by while they are read."""
         return [FILE] if self.sources else list(self.columns)
 
-    def named(
-        self, frame: pl.DataFrame, only: Collection[str] = ()
-    ) -> tuple[tuple[str, ...], pl.DataFrame]:
-        """Add the side of each record, and drop records without one; also return the columns.
-
-        `only` names the sides to keep, if not all of them.
-        """
+    def named(self, frame: pl.DataFrame) -> tuple[tuple[str, ...], pl.DataFrame]:
+        """Add the side of each record, and drop records without one; also return the columns."""
         if not frame.height:
             raise InputError(["There are no records to compare."])
         columns, side = self.side(lambda name: frame[name].drop_nulls().n_unique() > 1)
-        named = frame.with_columns(side.alias(SIDE)).drop_nulls(SIDE)
+        return columns, frame.with_columns(side.alias(SIDE)).drop_nulls(SIDE)
+
+    def ordered(
+        self, named: pl.DataFrame, columns: Sequence[str], only: Collection[str] = ()
+    ) -> pl.DataFrame:
+        """Put the sides in their order; `only` names those to keep, if not all of them."""
         order = self.order(named[SIDE].unique().to_list(), columns, only)
         if only:
             named = named.filter(pl.col(SIDE).is_in(order))
-        return columns, named.with_columns(pl.col(SIDE).cast(pl.Enum(order)))
+        return named.with_columns(pl.col(SIDE).cast(pl.Enum(order)))
 
     def side(self, several: Callable[[str], bool]) -> tuple[tuple[str, ...], pl.Expr]:
         """Return the columns, and the side of a record; `several` tells if a column has values."""

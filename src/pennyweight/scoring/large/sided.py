@@ -47,9 +47,10 @@ class SidedRecords:
         """Put measured records into sides; `only` names those to keep, if not all of them."""
         if measured.spilled:
             return cls._on_disk(work, measured.spilled, sides, only)
-        columns, frame = sides.named(measured.frame, only)
-        headline = headline_by(sides.named(measured.frame)[1] if only else frame, SIDE)
-        without = measured.frame.height - frame.height if not only else 0
+        columns, named = sides.named(measured.frame)
+        headline = headline_by(named, SIDE)
+        without = measured.frame.height - named.height if not only else 0
+        frame = sides.ordered(named, columns, only)
         groups, frame = work.score(frame, [SIDE])
         return cls(
             columns, groups, headline, without, frame.schema, _same_time([frame]),
