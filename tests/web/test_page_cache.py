@@ -8,7 +8,7 @@ import re
 import pytest
 
 from pennyweight.web import page_cache
-from pennyweight.web.page_cache import MAX_BYTES, MAX_PARTS, MAX_PLACE, MIN_PART, PageCache
+from pennyweight.web.page_cache import MAX_BYTES, MAX_PART_BYTES, MAX_PLACE, MIN_PART, PageCache
 from pennyweight.web.site import MAX_DRAWN, Site
 from web.serving import replayed, serving
 
@@ -109,8 +109,9 @@ def test_a_page_is_packed_from_its_parts(monkeypatch):
         assert gzip.decompress(pages.pack(page)).decode() == "".join(page)
     assert [data.decode() for data in packed if len(data) >= MIN_PART] == [charts, grid]
     assert gzip.decompress(pages.pack([])) == b""
-    for number in range(MAX_PARTS):
-        pages.pack([f"{number}" + "x" * MIN_PART])
+    for number in range(MAX_PART_BYTES // MIN_PART):
+        pages.pack([f"{number}", f"{number}" + "x" * MIN_PART])
+    assert len(packed) > MAX_PART_BYTES // MIN_PART
     pages.pack([charts])
     assert packed[-1].decode() == charts, "the parts that were used longest ago are forgotten"
 

@@ -61,11 +61,12 @@ def test_long_texts_are_folded_too():
 
 def test_replies_that_are_too_long_for_the_page_are_told_apart_and_show_their_ends(tmp_path):
     said = "".join(f"Line {n} of a long thought.\n" for n in range(900))
-    ends = ("So it is 42.", "So it is 42.", "So it is 41.")
+    other = said.replace("Line 555", "Part 555")  # which the page does not show
+    replies = [f"{said}So it is 42."] * 2 + [f"{text}So it is 41." for text in (said, other)]
     rows = [
-        {"task_id": "sum", "subject": "m", "attempt": n, "target": "42", "answer": end[-3:-1],
-         "response": said + end}
-        for n, end in enumerate(ends, 1)
+        {"task_id": "sum", "subject": "m", "attempt": n, "target": "42", "answer": reply[-3:-1],
+         "response": reply}
+        for n, reply in enumerate(replies, 1)
     ]  # fmt: skip
     (tmp_path / "records.jsonl").write_text("\n".join(map(json.dumps, rows)))
     command("import", "records.jsonl", "--as", "long", folder=tmp_path)
@@ -73,8 +74,8 @@ def test_replies_that_are_too_long_for_the_page_are_told_apart_and_show_their_en
         server.digest("long")
         key = quote(json.dumps(["sum", "m", "T0", 1]))
         page = server.get(f"/runs/long/task?key={key}")[2]
-    assert "2 distinct replies in 3 attempts" in page
-    first, second = page.split("<article")[1:]
+    assert "3 distinct replies in 4 attempts" in page
+    first, second, _ = page.split("<article")[1:]
     assert "So it is <mark" in first
     assert 'class="after">41</mark>' in second
     assert "[…]" in second

@@ -260,7 +260,7 @@ def siblings(
     """Read the attempts at a task with their measures, restricted to the `chosen` column values.
 
     Texts are cut to `longest` characters. `length` is the full length of the response, `end` the
-    end of one that is cut, and attempts with equal responses have the same number as `same`.
+    end of one that is cut.
     """
     c = RECORD.c
     on = [MEASURED.c[n] == c[n] for n in KEY]
@@ -269,7 +269,6 @@ def siblings(
     if longest:
         end = func.substr(c.response, length - tail + 1)
         texts.append(case((length > longest, end), else_="").label("end"))
-        texts.append(func.dense_rank().over(order_by=c.response).label("same"))
     wanted = [c[known_name(n, TEXT_FILTERS)] == value for n, value in (chosen or {}).items()]
     query = (
         select(*(c[n] for n in (*ORDER, "status", "latency_ms", "cost_usd")), *texts)
@@ -281,6 +280,12 @@ def siblings(
         .limit(limit)
     )
     return _rows(store, query)
+
+
+def response(store: Store, key: AttemptKey) -> str | None:
+    """Read the whole response of a record."""
+    found = _scalar(store, select(RECORD.c.response).where(*_at(RECORD, key)))
+    return None if found is None else str(found)
 
 
 def extras(store: Store, run: str, limit: int = 20) -> list[str]:

@@ -26,8 +26,8 @@ ACCEPTED = b"accept-encoding"
 _QUALITY = re.compile(r"\s*(?:q\s*=\s*([01](?:\.[0-9]{0,3})?)\s*)?")
 LEVEL = 1
 """How hard pages are compressed: a page that is seen once must not wait for it."""
-MIN_PART, MAX_PARTS = 20_000, 32
-"""The length from which a part of a page is compressed once, and how many such are remembered."""
+MIN_PART, MAX_PART_BYTES = 20_000, 8_000_000
+"""The length from which a part of a page is compressed once, and how much such parts take."""
 _HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
 _LAST_BLOCK = b"\x03\x00"
 
@@ -45,24 +45,28 @@ class PageCache:
     _bytes: int = 0
     _parts: OrderedDict[bytes, bytes] = field(default_factory=OrderedDict)
     """Large parts, compressed: charts and a grid are the same below each order of a leaderboard."""
+    _part_bytes: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def pack(self, parts: Iterable[str]) -> bytes:
         """Compress the parts of a page to one page in the format of gzip."""
         packed, crc, size = [_HEAD], 0, 0
-        for data in _joined(parts):
-            packed.append(deflated(data) if len(data) < MIN_PART else self._deflated_once(data))
+        for data, alone in _joined(parts):
+            packed.append(self._deflated_once(data) if alone else deflated(data))
             crc, size = zlib.crc32(data, crc), size + len(data)
         return b"".join([*packed, _LAST_BLOCK, struct.pack("<II", crc, size)])
 
     def _deflated_once(self, data: bytes) -> bytes:
         with self._lock:
-            known = self._parts.pop(data, None)
+            if known := self._parts.get(data):
+                self._parts.move_to_end(data)
         found = known or deflated(data)
         with self._lock:
+            if data not in self._parts:
+                self._part_bytes += len(data) + len(found)
             self._parts[data] = found
-            while len(self._parts) > MAX_PARTS:
-                self._parts.popitem(last=False)
+            while self._part_bytes > MAX_PART_BYTES:
+                self._part_bytes -= sum(map(len, self._parts.popitem(last=False)))
         return found
 
     def find(self, place: Hashable, state: Any) -> bytes | None:
@@ -92,10 +96,10 @@ def _size(place: Hashable, page: bytes = b"") -> int:
     return len(repr(place)) + len(page)
 
 
-def _joined(parts: Iterable[str]) -> Iterator[bytes]:
-    """Join the small parts between large ones."""
+def _joined(parts: Iterable[str]) -> Iterator[tuple[bytes, bool]]:
+    """Join the small parts between large ones; also say which are large."""
     for large, some in groupby(parts, lambda part: len(part) >= MIN_PART):
-        yield from (part.encode() for part in (some if large else ["".join(some)]))
+        yield from ((part.encode(), large) for part in (some if large else ["".join(some)]))
 
 
 def deflated(data: bytes) -> bytes:

@@ -186,7 +186,9 @@ def _question(query: Any, site: Site, run: Any, choice: QueueChoice) -> dict[str
     asked = every[at]
     return values | {
         "row": asked.record,
-        "veiled": reviews.veiled(AttemptKey.of(asked.record)),
+        "veiled": reviews.veiled(AttemptKey.of(asked.record))
+        if choice.blind
+        else write_key(asked.record),
         "question": asked.behaviour.question,
         "must_not": asked.role == "must_not",
         "mark": asked.behaviour.mark,
@@ -213,7 +215,8 @@ def queue(
 def label(site: Here, run: RunId, form: forms.LabelledForm) -> forms.StartedAnswer:
     """Store a person's verdict on a record, which is named as the page of its queue names it.
 
-    With the `state` that the page names, it counts as drawn also if the run has changed since.
+    With the `state` that the page names, it counts as drawn also if the run has changed since, as
+    long as the server has not forgotten that queue.
     """
     state = site.state(run)
     choice = QueueChoice(form.draw, "", form.size, form.seed)

@@ -204,7 +204,7 @@ def test_records_without_a_side_are_not_compared():
         row["style"] = row.pop("subject") or None
     found = digest(resolve(given), by=["style"])
     assert [(row.name, row.rank) for row in leaderboard(found).rows] == [
-        ("—", ""), ("x", "1"), ("y", "2")
+        ("x", "1"), ("y", "2"), ("—", "")
     ]  # fmt: skip
     said = conclusion(found)
     assert str(said).startswith("x is best: ")

@@ -248,6 +248,25 @@ def test_a_side_without_a_value_is_apart_from_those_that_are_worse():
     assert board_rows(tied).count("not ranked: no pass rate") == 1
 
 
+def test_a_side_that_lacks_a_column_is_apart_from_those_that_are_ranked():
+    rates = {"A": 0.95, "B": 0.8, None: 0.6, "C": 0.1}
+    given = [
+        {
+            "tier": tier,
+            "task_id": f"t{task}",
+            "passed": random.Random(f"{task} {tier}").random() < p,
+        }
+        for tier, p in rates.items()
+        for task in range(120)
+    ]
+    view = leaderboard(digest(resolve(given), by=["tier"]))
+    assert [(row.rank, row.name) for row in view.rows[:3]] == [("1", "A"), ("2", "B"), ("3", "C")]
+    assert [row.rank for row in view.rows[3:]] == [""]
+    lines = [line for line in board_rows(view).split("</tr>") if 'class="cut"' in line]
+    assert ["shown to be the best" in line for line in lines] == [True, False]
+    assert "not ranked: no tier<" in lines[1]
+
+
 def test_scales_of_bars_leave_no_range_and_fit_values_of_very_different_sizes():
     def axis(costs):
         given = [{**r, "cost_usd": costs[r["subject"]]} for r in rows(tiers=("T0",))]

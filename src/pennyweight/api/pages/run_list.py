@@ -185,7 +185,8 @@ def listing(store: Store, digests: DigestCache, status: Callable[[StoredRun], st
         if current != "running" and now.digest_stamp != now.stamp:
             old.add(row[0])
             problem = digests.get(now.run, wait=False, state=now).problem
-            problems += [(row[0], problem)] if problem and queries.total(store, row[0]) else []
+            made = problem and queries.has(store, row[0], "task_id")
+            problems += [(row[0], problem)] if problem and made else []
         elif current != "running" and not settled:  # a damaged digest, or an old one
             old.add(row[0])
             digests.ask(now.run)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from pennyweight.errors import NotFoundError
@@ -66,7 +67,7 @@ def task_attempts(store: Store, key: AttemptKey, *, texts: bool = True) -> TaskA
     for row in rows:
         sides.setdefault((row["subject"], row["tier"]), {})[row["attempt"]] = row
     numbers = sorted({row["attempt"] for row in rows})
-    groups = _groups(rows, key) if texts else []
+    groups = _groups(store, rows, key) if texts else []
     more = len(found) > MAX_ATTEMPTS
     return TaskAttempts(sides, numbers, _replies(groups[:MAX_REPLIES]), len(groups), more)
 
@@ -86,15 +87,30 @@ def first_attempt(store: Store, run: str, task: str, where: Mapping[str, str]) -
 
 
 def _groups(
-    rows: Sequence[Mapping[str, Any]], chosen: AttemptKey
+    store: Store, rows: Sequence[Mapping[str, Any]], chosen: AttemptKey
 ) -> list[Sequence[Mapping[str, Any]]]:
     """Group the attempts by their replies; the group of the chosen attempt comes first."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
-        groups.setdefault((row["same"], row["error"]), []).append(row)
+        cut = row["response"], row["end"], row["length"], row["error"]
+        groups.setdefault(cut, []).append(row)
+    exact = [one for group in groups.values() for one in _exact(store, chosen.run, group)]
     at = [getattr(chosen, name) for name in queries.ORDER]
-    order = sorted(groups.values(), key=lambda group: all(_key(row) != at for row in group))
+    order = sorted(exact, key=lambda group: all(_key(row) != at for row in group))
     return list(order)
+
+
+def _exact(
+    store: Store, run: str, group: Sequence[Mapping[str, Any]]
+) -> Iterable[Sequence[Mapping[str, Any]]]:
+    """Tell replies apart that differ only in what was cut out of them."""
+    if len(group) == 1 or not group[0]["end"]:
+        return [group]
+    apart: dict[bytes, list[Mapping[str, Any]]] = {}
+    for row in group:
+        text = queries.response(store, AttemptKey.of({**row, "run": run})) or ""
+        apart.setdefault(sha256(text.encode("utf-8", "surrogatepass")).digest(), []).append(row)
+    return apart.values()
 
 
 def _key(row: Mapping[str, Any]) -> list[Any]:

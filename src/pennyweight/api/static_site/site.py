@@ -91,7 +91,8 @@ def site(
         runs = tuple(run for run, _ in found)
         if agree and not agree(size):
             return WrittenSite(place.path, size, runs, written=False)
-        made = [_read(run, at, records=records) for run, at in found]
+        known = {at.address: labels(at) for _, at in found}
+        made = [_read(run, at, known[at.address], records=records) for run, at in found]
         for one in made:
             below = run_folder(one.run.id)
             for name, content in _files(one):
@@ -126,11 +127,11 @@ def _runs(
     return sorted(once.values(), key=lambda one: -one[0].created)
 
 
-def _read(run: StoredRun, store: Store, *, records: bool) -> SiteRun:
+def _read(run: StoredRun, store: Store, known: Mapping[str, RunLabel], *, records: bool) -> SiteRun:
     """Read the numbers of a run, computed now if nobody did so before."""
     found = DigestCache(store).now(run)
     shown = records and not found.problem
-    title = _label(labels(store), run).title
+    title = _label(known, run).title
     return SiteRun(run, store, found.digest, shown, found.problem, title)
 
 

@@ -116,6 +116,8 @@ class BoardView:
     ranked: bool = False
     leaders: int = 0
     """How many of the first rows may be the best; 0 where the order is another."""
+    unranked: str = ""
+    """Why the last rows have no rank."""
     ordered: bool = False
     """Whether the rows are in the order of the headline metric."""
     sorts: tuple[tuple[str, str, bool], ...] = ()

@@ -29,7 +29,7 @@ def board_rows(view: BoardView) -> Markup:
         line = f"<span>{best} ↑ · ↓ another side is shown to be better</span>"
         apart = next((i for i, row in enumerate(view.rows) if not row.rank), len(written))
         if apart < len(written):
-            without = f"<span>not ranked: no {view.headline.title}</span>"
+            without = f"<span>{escape(visible(view.unranked))}</span>"
             written.insert(apart, f"{_cut(view.rows[apart])}{whole}>{without}</td></tr>\n")
         if view.leaders < apart:
             place = view.leaders

@@ -5,7 +5,7 @@ It is a function of a digest, so that a page, a report and a static site show th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -87,6 +87,7 @@ def leaderboard(
     shown = _columns(metric, sort, sides.known)
     drawn = metric if sort == NAME else sort
     order = sides.order(sort, reverse=choice.reverse)
+    direct = sort == metric and not choice.reverse and not curve
     if curve and not choice.sort:
         order = list(range(len(sides.groups)))
     baseline, against = _against(compared, choice, pairs)
@@ -96,6 +97,8 @@ def leaderboard(
         for side, group in zip(sides.sides, sides.groups, strict=True)
     ]  # fmt: skip
     ranks = _ranks(compared, sum(valued), metric, digest["confidence"])
+    if direct and ranks:  # sides that lack a column have a value, but nobody to be compared with
+        order.sort(key=lambda index: sides.sides[index]["name"] not in ranks)
     given = verdicts or {}
     columns = [sides.column(n, drawn=n == drawn) for n in shown]
     made = []
@@ -129,7 +132,6 @@ def leaderboard(
         )
     found = [row for row in made if choice.find.casefold() in row.name.casefold()]
     hidden = sum(row.hidden for row in found)
-    direct = sort == metric and not choice.reverse and not curve
     leaders = [row.leads for row in made]
     in_front = leaders.index(False) if False in leaders else len(leaders)
     return BoardView(
@@ -144,6 +146,7 @@ def leaderboard(
         tabs=_tabs(digest, board, address),
         baseline=baseline if against else "",
         ranked=bool(ranks),
+        unranked=_unranked(board["sides"], ranks, valued, str(metric_title(metric).title)),
         leaders=in_front if direct and sum(leaders) == in_front and not choice.find else 0,
         ordered=direct,
         sorts=tuple((n, str(metric_title(n)), n == sort) for n in sides.sortable)
@@ -159,6 +162,20 @@ def leaderboard(
         common=compared.get("common", 0),
         sides=len(made),
     )
+
+
+def _unranked(
+    sides: Sequence[Mapping[str, Any]], ranks: Collection[str], valued: Sequence[bool], title: str
+) -> str:
+    """Say why sides have no rank, if some have one."""
+    apart = [
+        (side["group"], has)
+        for side, has in zip(sides, valued, strict=True)
+        if side["name"] not in ranks
+    ]
+    lacking = [name for group, _ in apart for name, value in group.items() if value is None]
+    lacking += [title for group, has in apart if not has and None not in group.values()]
+    return f"not ranked: no {' or '.join(dict.fromkeys(lacking))}" if lacking else "not ranked"
 
 
 MAX_COLUMNS = 6
