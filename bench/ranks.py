@@ -18,7 +18,7 @@ from scipy.special import expit, logit
 
 import pennyweight
 from bench.findings import Finding, share
-from bench.worlds import Floats, Law
+from bench.worlds import Floats, Law, percent
 from pennyweight.scoring.ranking import CommonTasks, Ranking
 
 CONFIDENCE, STATED = 0.95, 0.05
@@ -80,6 +80,32 @@ class Attempts:
         ease = rng.beta(*self.ease, shape) if len(self.ease) > 1 else np.full(shape, *self.ease)
         chance = expit(logit(np.clip(ease, 1e-6, 1 - 1e-6)) + self.level)
         passes: Floats = rng.binomial(tries, chance) / tries
+        return passes
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """Sides that pass equally often: every second one passes the same few tasks nearly always."""
+
+    sides: int
+    tasks: int
+    tries: tuple[int, ...]
+    rate: float
+    metric: str = "pass_rate"
+
+    def __str__(self) -> str:
+        return f"{self.sides} equal sides at {percent(self.rate)}, erratic and consistent"
+
+    @property
+    def level(self) -> Floats:
+        return np.zeros(self.sides)
+
+    def draw(self, rng: np.random.Generator) -> Floats:
+        sure = rng.random((self.tasks, self.sides)) < self.rate
+        consistent = np.where(sure, 0.9, 0.1 * self.rate / (1 - self.rate))
+        ease = np.where(np.arange(self.sides) % 2, consistent, self.rate)
+        tries = np.resize(self.tries, self.sides)
+        passes: Floats = rng.binomial(tries, ease) / tries
         return passes
 
 
@@ -186,6 +212,8 @@ def rows() -> Iterator[Ranks]:
     yield Ranks(Attempts(36, 300, step=0.1, alike=2))
     for sides, tasks in ((3, 20), (9, 50), (36, 300)):
         yield Ranks(Attempts(sides, tasks, (1, 5), (0.9,)))
+    for sides, tasks in ((9, 20), (3, 40), (9, 40), (9, 100)):
+        yield Ranks(Consistency(sides, tasks, (10,), 0.1))
     yield Ranks(Scores(9, 20, (SKEWED,)))
     for sides, tasks in ((9, 10), (3, 20), (9, 20), (36, 20), (36, 50), (9, 300)):
         yield Ranks(Scores(sides, tasks, (SKEWED, STEADY)))

@@ -1,4 +1,4 @@
-"""The support example: 29 scenarios on the local model, and the same from its recording."""
+"""The support example: some scenarios on the local model, all of them from its recording."""
 
 import json
 import shutil
@@ -49,9 +49,11 @@ def test_its_recording_plays(folder):
 
 @pytest.mark.usefixtures("local_model")
 def test_it_runs_on_the_local_model(folder):
-    done = pennyweight(folder, "run", suite(folder), "--format", "json")
+    some = ("HAPPY-001", "HAPPY-004", "EDGE-007", "ERROR-001", "ADV-001", "ADV-004", "REG-001")
+    chosen = (word for task in some for word in ("--task", task))
+    done = pennyweight(folder, "run", suite(folder), *chosen, "--format", "json")
     found = json.loads(done.stdout)["groups"][0]
-    assert (found["records"], found["errors"]) == (29, 0)
+    assert (found["records"], found["errors"]) == (len(some), 0)
     metrics = found["metrics"]
     assert 0 < metrics["pass_rate"] < 1
     assert metrics["safety_rate"] < 1, "the order in the attachment is followed, by rule"

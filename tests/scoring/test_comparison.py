@@ -9,7 +9,9 @@ import pytest
 from scipy import stats
 
 import pennyweight
+from own_metrics import own_catalogue
 from pennyweight.api.sources import resolve
+from pennyweight.define import metric
 from pennyweight.errors import InputError, UsageError
 from pennyweight.scoring import comparison
 from pennyweight.scoring.pipeline import ScoreRequest
@@ -197,6 +199,23 @@ def test_a_pass_that_was_never_seen_has_a_lower_bound():
     assert (never.value, never.high) == (math.inf, math.inf)
     assert never.low == pytest.approx(0.5 / stats.beta.ppf(0.975, 1, 10))  # Clopper and Pearson
     assert found.across.frontier.name == "T1"
+
+
+def test_a_metric_that_leaves_out_records_by_itself_is_refused():
+    with own_catalogue():
+
+        @metric(formula="mean of the positive", unit="share", range=(0, 1), spec="Tests")
+        def of_some(impl_rate):
+            """Mean of the scores above 0."""
+            return impl_rate.filter(impl_rate > 0).mean()
+
+        data = [
+            {"tier": tier, "task_id": str(k), "impl_rate": k % 2 / 2}
+            for tier in ("T0", "T1")
+            for k in range(4)
+        ]
+        with pytest.raises(UsageError, match="'of_some' leaves out records by itself"):
+            pennyweight.compare(data, metrics="of_some")
 
 
 def test_too_many_sides_are_refused():

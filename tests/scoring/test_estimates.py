@@ -1,6 +1,7 @@
 """Intervals: known ones are reproduced, and none claims more than the data can say."""
 
 import math
+import random
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ import pennyweight
 from generate import many
 from own_metrics import own_catalogue
 from pennyweight.define import metric
+from pennyweight.scoring.large import spill
 from stats.test_skewness import plain_interval
 
 
@@ -316,6 +318,36 @@ def test_a_metric_of_users_without_a_needed_value_is_null_in_a_group_as_alone():
         by_tier = pennyweight.score(records, by="tier", metrics="easy_passes").to_dict()["groups"]
     assert [group["metrics"]["easy_passes"] for group in by_tier] == [pytest.approx(1 / 3), None]
     assert by_tier[1]["skipped"] == alone["skipped"] == {"easy_passes": 3}
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_values_of_a_users_metric_that_read_other_records_have_their_own_interval(
+    large, monkeypatch
+):
+    if large:
+        monkeypatch.setattr(spill, "IN_MEMORY", 0)
+    rng = random.Random(4)
+    eases = [rng.random() for _ in range(30)]
+    records = [
+        {"task_id": f"t{task}", "tier": tier, "attempt": attempt,
+         "impl_rate": 1.0 if task == 7 else min(1.0, max(0.0, ease + rng.uniform(-0.05, 0.05)))}
+        for tier in ("T0", "T1")
+        for task, ease in enumerate(eases)
+        for attempt in (1, 2)
+    ]  # fmt: skip
+    records[3]["impl_rate"] = None
+    with own_catalogue():
+
+        @metric(formula="mean of x / max(x)", unit="share", range=(0, 1), spec="Tests")
+        def of_the_best(impl_rate):
+            """Mean score as a share of the largest score, which is 1 here."""
+            return (impl_rate / impl_rate.max()).mean()
+
+        for by in ("tier", ()):
+            for group in pennyweight.score(records, by=by).groups:
+                found, plain = group["of_the_best"], group["impl_rate_mean"]
+                assert (found.low, found.high) == pytest.approx((plain.low, plain.high))
+                assert (found.value, found.skipped) == (pytest.approx(plain.value), plain.skipped)
 
 
 def test_confidence_of_records_without_a_task_is_null_in_a_group_as_alone():

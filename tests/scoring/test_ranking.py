@@ -70,6 +70,16 @@ def test_a_lower_value_can_be_better():
 
 
 @pytest.mark.parametrize("large", [False, True])
+def test_sides_that_have_only_scores_are_ranked_by_them(large, monkeypatch):
+    if large:
+        monkeypatch.setattr(spill, "IN_MEMORY", 0)
+    made = [{"impl_rate": 0.8 * row.pop("passed"), **row} for row in rows(CLEAR)]
+    found = pennyweight.compare(made, by="subject")
+    assert found.ranking.metric == "impl_rate_mean"
+    assert [(s.low, s.high) for s in found.ranking.sides] == [(1, 1), (2, 2), (3, 3)]
+
+
+@pytest.mark.parametrize("large", [False, True])
 def test_tiers_of_some_sides_alone_do_not_rank_the_sides(large, monkeypatch):
     """Otherwise a side without the hardest tier is best of all."""
     if large:

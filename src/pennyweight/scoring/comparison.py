@@ -266,7 +266,7 @@ def compare_measured(
         pairs=tuple(pairs),
         tested=tuple(one.name for one in compared),
         asked=tuple(dict.fromkeys(metrics or ())),
-        overlaps=tuple(overlaps.values()),
+        overlaps=tuple(replace(o, clusters=o.clusters.clear()) for o in overlaps.values()),
         without_side=sided.without,
         left_out=measured.left_out,
         problems=tuple(measured.loaded.problems),

@@ -137,11 +137,30 @@ def _nulls(
     }
 
 
+def _whole(
+    grouped: Grouped, metrics: Sequence[Metric], shapes: Mapping[str, Shape]
+) -> tuple[Grouped, dict[str, Shape]]:
+    """Compute values of users' metrics over whole groups: they may depend on other records.
+
+    Intervals add values up task by task, where such values would be others.
+    """
+    found = dict(shapes)
+    for metric in metrics:
+        values = found[metric.name].values
+        if metric.is_users and values is not None and not values.meta.is_column():
+            name = f"\0{metric.name}"
+            if (computed := grouped.with_values(name, values)) is not None:
+                grouped = computed
+                found[metric.name] = replace(found[metric.name], values=pl.col(name))
+    return grouped, found
+
+
 def _estimate_known(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, list[Estimate]]:
     if not metrics:
         return {}
     bodies = {m.name: m.expression(grouped.options) for m in metrics}
     shapes = {m.name: Shape() if m.interval else shape_of(bodies[m.name]) for m in metrics}
+    grouped, shapes = _whole(grouped, metrics, shapes)
     counts = [s.values.count().alias(f"{n}/n") for n, s in shapes.items() if s.values is not None]
     missing = [_missing(m).alias(f"{m.name}/missing") for m in metrics]
     partly = _partly(grouped, metrics)
@@ -256,6 +275,8 @@ def _bounded(metric: Metric, value: Value, ends: Ends) -> tuple[Value, Value]:
         return None, None
     first, last = metric.range or (None, None)
     low, high = float(ends[0]), float(ends[1])
+    if isinstance(value, float):  # products of the smallest numbers are 0
+        low, high = min(low, value), max(high, value)
     return (
         low if first is None else max(low, float(first)),
         high if last is None else min(high, float(last)),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -149,6 +149,21 @@ class Grouped:
                 1, self.options, self.confidence, self.seed,
             )  # fmt: skip
             yield alone.known([self.tasks[g]], clustered=self.clustered)
+
+    def with_values(self, name: str, values: pl.Expr) -> Grouped | None:
+        """Add a column that is computed over whole groups; None if it is not one value a row."""
+        row = "\0row"
+        parts = (
+            self.rows.with_row_index(row).partition_by(GROUP) if self.groups > 1 else [self.rows]
+        )
+        try:
+            rows = pl.concat(part.with_columns(values.alias(name)) for part in parts)
+        except pl.exceptions.ShapeError:  # it leaves out some of them by itself
+            return None
+        if self.groups > 1:
+            rows = rows.sort(row).drop(row)
+        found = replace(self, rows=rows)
+        return found.known(self.tasks, clustered=self.clustered)
 
     def aggregate(self, exprs: Sequence[pl.Expr], rows: pl.DataFrame | None = None) -> pl.DataFrame:
         """Aggregate by group: one row for each, in order, nulls where a group is empty."""

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from pennyweight.define import METRICS
+from pennyweight.errors import UsageError
 from pennyweight.scoring.groups import GROUP, mean_values, sums
 from pennyweight.scoring.margins import HeldMargin, adjusted, held
 from pennyweight.scoring.sides import Overlap
@@ -145,7 +146,13 @@ class Compared:
         rows = frame.select(self.columns).with_row_index(row)
         scored = rows.filter(pl.col("status").ne_missing("error"))
         sides = scored.partition_by(GROUP) or [scored]
-        found = pl.concat([side.select(row, self.values.alias(name)) for side in sides])
+        try:
+            found = pl.concat([side.select(row, self.values.alias(name)) for side in sides])
+        except pl.exceptions.ShapeError:
+            raise UsageError(
+                f"Metric {self.name!r} leaves out records by itself, as filter and drop_nulls do. "
+                "To compare it task by task, give these records null: pl.when(condition).then(x)."
+            ) from None
         values = rows.select(row).join(found, on=row, how="left", maintain_order="left")[name]
         return replace(self, values=pl.col(name)), values
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pennyweight.define import MEASURES, METRICS
 from pennyweight.errors import UsageError
 from pennyweight.scoring.groups import GROUP
-from pennyweight.scoring.pairs import Pair, PairwiseTest, Units
+from pennyweight.scoring.pairs import Compared, Pair, PairwiseTest, Units
 from pennyweight.scoring.sides import Overlap
 from pennyweight.stats.ranks import (
     Floats,
@@ -143,10 +143,16 @@ class CommonTasks:
     def of(
         cls, units: Units | LargeUnits, names: Sequence[str], baseline: str
     ) -> CommonTasks | None:
-        """Take the first compared metric that is a rate or a score; None without common tasks."""
-        first = next((one for one in units.compared if one.kind != "number"), None)
-        if first is None:
-            return None
+        """Take the first rate or score that all sides have on common tasks; None without any."""
+        asked = (one for one in units.compared if one.kind != "number")
+        return next(
+            (found for one in asked if (found := cls._in(units, one, names, baseline))), None
+        )
+
+    @classmethod
+    def _in(
+        cls, units: Units | LargeUnits, first: Compared, names: Sequence[str], baseline: str
+    ) -> CommonTasks | None:
         metric = first.name
         paid = [one.name for one in units.compared if one.name == COST and len(names) >= RANKED]
         shared = units.shared()

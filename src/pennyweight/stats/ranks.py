@@ -119,15 +119,15 @@ def all_pairs(
 def largest_t(values: Floats, tries: Floats | None) -> Floats:
     """Return what the |t| of each pair counts as at most.
 
-    Flips of signs promise too much where a task does not favour both sides alike: for scores, and
-    for passes of sides that were not tried equally often. There Hall's interval must agree, and
-    tasks may not differ by less than single tries must.
+    Flips of signs promise too much where a task does not favour both sides alike: for scores, of
+    which shares of several tries are some. There Hall's interval must agree, and tasks may not
+    differ by less than single tries must.
     """
     a, b = np.triu_indices(values.shape[1], 1)
     few = tries if tries is not None and len(tries) == len(values) else None
-    uneven = tries is None or bool((tries != tries[:, :1]).any())
+    scores = tries is None or bool((tries > 1).any())
     most = np.full(len(a), np.inf)
-    for start in range(0, len(a) if uneven else 0, _CHUNK):
+    for start in range(0, len(a) if scores else 0, _CHUNK):
         part = slice(start, start + _CHUNK)
         sides = values[:, a[part]], values[:, b[part]]
         most[part] = _skewed(sides[0] - sides[1])

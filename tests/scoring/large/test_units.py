@@ -49,8 +49,8 @@ def _metrics_of_users() -> Iterator[None]:
 
 def on_disk(
     rows: Any,
-    size: int = 200,
-    tasks: int = 300,
+    size: int = 80,
+    tasks: int = 120,
     what: Callable[[Comparison], Any] = Comparison.to_dict,
     **options: Any,
 ) -> Any:
@@ -77,7 +77,7 @@ def sided(number: int, seed: int, attempts: int = 2) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_comparison_is_the_same(options: dict[str, Any]) -> None:
-    rows = sided(600, seed=3)
+    rows = sided(240, seed=3)
     expected = pennyweight.compare(rows, **options).to_dict()
     assert any(pair["difference"] for pair in expected["pairs"])
     assert on_disk(rows, **options) == digits(expected)
