@@ -1,4 +1,4 @@
-"""The results of each task and side, added up by the database."""
+"""The results of each task and side, added up by the database, or one by one."""
 
 from __future__ import annotations
 
@@ -22,5 +22,15 @@ def task_sums(store: Store, run: str, column: str) -> Sequence[Sequence[Any]]:
         f"SELECT subject, tier, task_id, sum({value}), count({name}) FROM {MEASURED.name} "  # noqa: S608
         f"WHERE run = :run AND (status IS NULL OR status <> 'error') AND {name} IS NOT NULL "
         "GROUP BY task_id, subject, tier"
+    )
+    return fetch(store, query, {"run": run})
+
+
+def task_values(store: Store, run: str, column: str) -> Sequence[Sequence[Any]]:
+    """Return subject, tier, task and the value of each attempt that has a measure; no errors."""
+    name = known_name(column, RANGES)
+    query = (
+        f"SELECT subject, tier, task_id, {name} FROM {MEASURED.name} "  # noqa: S608
+        f"WHERE run = :run AND (status IS NULL OR status <> 'error') AND {name} IS NOT NULL"
     )
     return fetch(store, query, {"run": run})

@@ -7,6 +7,7 @@ import pytest
 
 from api.pages.test_digest import SETTINGS as RULES
 from pennyweight.api.compare import compare
+from pennyweight.api.log_import import import_logs
 from pennyweight.api.pages.board_pairs import BoardPairs
 from pennyweight.api.pages.digest import digest
 from pennyweight.api.pages.digest_cache import compute
@@ -114,6 +115,27 @@ def test_sides_are_not_called_different_in_a_direction_that_their_tasks_do_not_s
     assert AllPairs(**board["tests"])["b", "c"] < 0.01
     assert pair["p_adjusted"] == 1.0
     assert pair["interval"][1] >= 0
+
+
+def test_scores_of_uneven_tries_have_one_interval_whichever_side_is_the_baseline(store_address):
+    store, rng = Store(store_address), random.Random(6)
+    rows = [
+        {"tier": tier, "task_id": f"t{task}", "attempt": attempt, "response": "x",
+         "impl_rate": round(min(1.0, max(0.0, rng.gauss(mean, 0.3))), 3)}
+        for tier, mean, tries in (("T0", 0.4, 5), ("T1", 0.6, 1))
+        for task in range(8)
+        for attempt in range(1, tries + 1)
+    ]  # fmt: skip
+    run = import_logs(resolve(rows), name="scores", store=store).run_id
+    digest = compute(store, store.find(run))
+    board = board_of(digest)
+    (gap,) = board["comparison"]["gaps"]
+    assert gap["metric"] == "impl_rate_mean"
+    (turned,) = BoardPairs(store).to(run, "stamp", "impl_rate_mean", board, gap["b"])
+    assert turned["difference"] == pytest.approx(-gap["difference"])
+    assert turned["interval"] == pytest.approx([-end for end in reversed(gap["interval"])])
+    assert turned["p"] == pytest.approx(gap["p"], abs=0.02)
+    store.close()
 
 
 def test_no_such_baseline(filled):

@@ -10,13 +10,13 @@ from typing import Any
 import polars as pl
 
 from pennyweight.scoring.groups import GROUP
-from pennyweight.scoring.pairs import Compared, Units
+from pennyweight.scoring.pairs import MOST_TRIES, Compared, Units
 from pennyweight.scoring.ranking import AllPairs, board_pairs
 from pennyweight.scoring.sides import DEFAULT_COLUMNS, Overlap
 from pennyweight.stats.paired import Kind
 from pennyweight.stats.resample import CLUSTER
 from pennyweight.store.store import Store
-from pennyweight.store.task_sums import task_sums
+from pennyweight.store.task_sums import task_sums, task_values
 
 COLUMNS: dict[str, tuple[str, Kind]] = {
     "accuracy": ("correct", "rate"),
@@ -65,8 +65,11 @@ class BoardPairs:
         self, run: str, metric: str, board: Mapping[str, Any], first: int
     ) -> list[dict[str, Any]]:
         column, kind = COLUMNS[metric]
-        units = _units(task_sums(self.store, run, column), metric, kind, board)
+        sums = task_sums(self.store, run, column)
         names = [side["name"] for side in board["sides"]]
+        single = kind == "score" and sum(row[-1] for row in sums) <= MOST_TRIES * len(names)
+        each = task_values(self.store, run, column) if single else ()
+        units = _units(sums, each, metric, kind, board)
         present = set(units.table[GROUP])
         which = [(first, g) for g in range(len(names)) if g != first and {first, g} <= present]
         overlaps = {pair: _overlap(units, names, *pair) for pair in which}
@@ -77,23 +80,26 @@ class BoardPairs:
 
 
 def _units(
-    rows: Sequence[Sequence[Any]], metric: str, kind: Kind, board: Mapping[str, Any]
+    sums: Sequence[Sequence[Any]],
+    each: Sequence[Sequence[Any]],
+    metric: str,
+    kind: Kind,
+    board: Mapping[str, Any],
 ) -> Units:
-    """Number the sides and the tasks of the sums."""
-    total, count = f"{metric}/s", f"{metric}/n"
-    types = dict.fromkeys(("subject", "tier", "task_id"), pl.String)
-    schema: Any = {**types, total: pl.Float64, count: pl.Float64}
-    table = pl.DataFrame(rows, schema, orient="row")
+    """Number the sides and the tasks of the sums, and of single values."""
     by = list(board["by"])
-    sides = pl.DataFrame(
-        [side["group"] for side in board["sides"]], schema=dict.fromkeys(by, pl.String)
-    )
-    numbered = table.join(sides.with_row_index(GROUP), on=by).with_columns(
-        pl.col("task_id").hash().alias(CLUSTER)
-    )
+    groups = [side["group"] for side in board["sides"]]
+    sides = pl.DataFrame(groups, dict.fromkeys(by, pl.String)).with_row_index(GROUP)
+
+    def numbered(rows: Sequence[Sequence[Any]], *values: str) -> pl.DataFrame:
+        types = dict.fromkeys(("subject", "tier", "task_id"), pl.String)
+        schema: Any = {**types, **dict.fromkeys(values, pl.Float64)}
+        table = pl.DataFrame(rows, schema, orient="row").join(sides, on=by)
+        return table.with_columns(pl.col("task_id").hash().alias(CLUSTER))
+
+    table, frame = numbered(sums, f"{metric}/s", f"{metric}/n"), numbered(each, metric)
     others = [name for name in DEFAULT_COLUMNS if name not in by]
-    compared = Compared(metric, pl.col(total), kind)
-    return Units(numbered, [compared], others, numbered.clear(), numbered.clear())
+    return Units(table, [Compared(metric, pl.col(metric), kind)], others, frame, frame.clear())
 
 
 def _overlap(units: Units, names: Sequence[str], a: int, b: int) -> Overlap:
