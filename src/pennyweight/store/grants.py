@@ -38,20 +38,20 @@ def grant(
     worker: str,
     row: Callable[[str, float, int, str], tuple[Any, ...]],
     limits: Sequence[float | None],
-    held: Sequence[float],
     keep: Sequence[float],
     bare: Sequence[float],
     wants: Sequence[tuple[float, float]],
 ) -> Granted:
     """Grant a worker money and tokens for its next calls, if the limits of the run allow it.
 
-    Each argument has an amount of money and one of tokens. `held` is what the ledger holds for the
-    worker and `keep` what it still needs of that, or `bare` if it cannot get more. `wants` is what
-    it needs at least and what it would like to have. `row` makes a row of the ledger.
+    Each argument has an amount of money and one of tokens. `keep` is what the worker still needs of
+    what the ledger holds for it, or `bare` if it cannot get more. `wants` is what it needs at least
+    and what it would like to have. `row` makes a row of the ledger. A question that is repeated,
+    because its answer got lost, is granted once.
     """
     with locked(store, run_id) as connection:
         others = [id_ for id_, _ in living(connection, store, run_id, worker) if id_ != worker]
-        spent, reserved, open_ = _ledger(connection, run_id, others)
+        spent, reserved, held, open_ = _ledger(connection, run_id, worker, others)
         give, enough = [0.0, 0.0], True
         for i, (need, like) in enumerate(wants):
             limit = limits[i]
@@ -69,20 +69,27 @@ def grant(
         return Granted((give[0], give[1]), (new[0], new[1]), enough, awaited, spent, after)
 
 
+_Sums = tuple[float, float]
+
+
 def _ledger(
-    connection: Connection, run_id: str, others: Sequence[str]
-) -> tuple[tuple[float, float], tuple[float, float], tuple[float, float]]:
-    """Sum what a run has spent, what is held for its calls, and how much of that for others."""
+    connection: Connection, run_id: str, worker: str, others: Sequence[str]
+) -> tuple[_Sums, _Sums, _Sums, _Sums]:
+    """Sum what a run has spent, what is held, and how much of that for a worker and for others."""
     c = CALL.c
+    is_own = (c.kind == RESERVED) & (c.model == worker)
     is_open = (c.kind == RESERVED) & c.model.in_(others)
     sums = (
         func.sum(c.cost_usd),
         func.sum(func.coalesce(c.prompt_tokens, 0) + func.coalesce(c.completion_tokens, 0)),
         func.sum(c.held_usd),
         func.sum(c.held_tokens),
+        func.sum(c.held_usd).filter(is_own),
+        func.sum(c.held_tokens).filter(is_own),
         func.sum(c.held_usd).filter(is_open),
         func.sum(c.held_tokens).filter(is_open),
     )
     found = connection.execute(select(*sums).where(c.run == run_id)).one()
-    usd, tokens, held_usd, held_tokens, open_usd, open_tokens = (float(v or 0) for v in found)
-    return (usd, tokens), (held_usd, held_tokens), (open_usd, open_tokens)
+    values = [float(value or 0) for value in found]
+    spent, reserved, own, open_ = zip(values[::2], values[1::2], strict=True)
+    return spent, reserved, own, open_

@@ -41,6 +41,26 @@ def test_workers_together_keep_a_limit(postgresql, tmp_path, limit):
             assert 0.7 * limits["tokens"] < calls * sum(USAGE) <= limits["tokens"]
 
 
+class AnswersGetLost(Store):
+    """A store whose first answer to each question never arrives, although it was committed."""
+
+    def patiently(self, ask, patience=None):
+        ask(False)
+        return super().patiently(ask, patience)
+
+
+def test_a_grant_whose_answer_got_lost_is_in_the_ledger_once(store_address):
+    async def check(store):
+        put_up(store, "r", "plan", {"a": 10})
+        grants = Grants(store, "r", join(store, "r"), Limits(usd=1.5, tokens=1000))
+        assert (await grants.ask(lambda: (0.0, 0), 1.0, 100))[0] is GrantAnswer.GRANTED
+        held = store.spent("r")
+        assert (held["held_usd"], held["held_tokens"]) == (grants.usd, grants.tokens) == (1.0, 100)
+
+    with closing(AnswersGetLost(store_address)) as store:
+        asyncio.run(check(store))
+
+
 def test_what_a_dead_worker_holds_is_not_waited_for(store_address):
     async def asked(grants):
         return (await grants.ask(lambda: (0.0, 0.0), 1.0, 0))[0]

@@ -116,7 +116,6 @@ class Grants:
                 return GrantAnswer.GRANTED, None
             self._asked = now
             keep = [purse.needed + purse.unused for purse, _ in self._purses(usd, tokens)]
-            held = [purse.held for purse, _ in self._purses(usd, tokens)]
             bare = [purse.needed for purse, _ in self._purses(usd, tokens)]
             limits = (self._usd.limit, self._tokens.limit)
 
@@ -128,7 +127,6 @@ class Grants:
                         self.worker,
                         reserved_row,
                         limits,
-                        held,
                         keep,
                         bare,
                         wants,
