@@ -118,10 +118,10 @@ class Engine:
     async def make(self, attempts: AttemptQueues) -> None:
         """Make all attempts, until stopped, at a limit, or unable to write."""
         self.workforce.wakes.append(attempts.wake)
-        attempts.begin(self.limiters, self.workforce.stop)
-        self.writer.companions = attempts.companions
-        queues = attempts.queues(self.limiters, lambda name: self.models[name].account)
         try:
+            attempts.begin(self.limiters, self.workforce.stop)
+            self.writer.companions = attempts.companions
+            queues = attempts.queues(self.limiters, lambda name: self.models[name].account)
             await self.workforce.run(
                 self._work(queue)
                 for queue in queues

@@ -340,7 +340,7 @@ class _Execution:
         with recorded(models, self.record) as recording:
             if self._uses_lane:
                 return self._in_lane(recording, source)
-            return asyncio.run(self._make(recording, source()))
+            return asyncio.run(self._make(recording, source))
 
     def _in_lane(self, models: Mapping[str, Model], source: Callable[[], AttemptQueues]) -> bool:
         """Make the attempts, those of the batch lane by collecting and submitting batches."""
@@ -353,15 +353,15 @@ class _Execution:
             self.store, run, "attempt", suite.subjects, models, prices, suite.limits, self.deadline
         )
         lane.collect()
-        interrupted = asyncio.run(self._make(lane.wrapped(models), source()))
+        interrupted = asyncio.run(self._make(lane.wrapped(models), source))
         lane.close(self.tally, is_cut=interrupted)
         return interrupted
 
-    async def _make(self, models: Mapping[str, Model], source: AttemptQueues) -> bool:
+    async def _make(self, models: Mapping[str, Model], begun: Callable[[], AttemptQueues]) -> bool:
         """Run the engine until it ends; return whether a signal interrupted it."""
         prices = Prices.with_models(self.suite.prices, models)
         budget = Budget.of(self.suite.limits, self.store, self.run.id, self.began)
-        turns = None
+        source, turns = begun(), None  # a worker shows signs of life until the engine ends
         if isinstance(source, LeasedAttempts):
             source.worker.limit(budget)
             turns = source.worker.turns

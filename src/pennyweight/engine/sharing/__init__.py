@@ -1,5 +1,1 @@
-"""Runs that several workers make together: what each of them takes, may spend and may send.
-
-Tested elsewhere:
-    leased_attempts.py: tests/engine/sharing/test_worker.py
-"""
+"""Runs that several workers make together: what each of them takes, may spend and may send."""

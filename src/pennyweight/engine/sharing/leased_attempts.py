@@ -84,7 +84,7 @@ class LeasedAttempts:
             self.wake()
 
         if fixed:
-            share()
+            worker.store.patiently(lambda _: share())
             worker.beats.append(share)
 
     def companions(self) -> int:
@@ -157,7 +157,8 @@ class LeasedAttempts:
         if portion.is_new:
             return got, attempts
         tasks = {attempt.task.id for attempt in attempts}
-        has = made(self.worker.store, self.worker.run_id, portion.subject, tasks, self.worker.began)
+        store, run_id, began = self.worker.store, self.worker.run_id, self.worker.began
+        has = store.patiently(lambda _: made(store, run_id, portion.subject, tasks, began))
         return got, [a for a in attempts if (a.tier.name, a.task.id, a.number) not in has]
 
     async def close(self) -> None:
