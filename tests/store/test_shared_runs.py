@@ -132,6 +132,40 @@ def test_the_concurrency_is_never_exceeded_together(shared):
     assert places(shared, "r", two, 5, 0, most=1) == 1
 
 
+def test_what_an_idle_worker_does_not_use_is_for_the_others(shared):
+    first, second, third = sorted(join(shared, "r") for _ in range(3))
+    assert places(shared, "r", first, 2, 0) == places(shared, "r", second, 2, 0) == 1
+    assert places(shared, "r", third, 2, 0) == 0
+    assert places(shared, "r", first, 2, 0, idle=True) == 0
+    assert places(shared, "r", third, 2, 0) == 1
+    assert places(shared, "r", third, 2, 1, idle=True) == 0  # its call has not ended yet
+    assert places(shared, "r", second, 2, 1) == 1
+    assert places(shared, "r", third, 2, 0, idle=True) == 0
+    assert places(shared, "r", second, 2, 1) == 2
+    assert places(shared, "r", first, 2, 0) == 0  # there is something to call again
+    assert places(shared, "r", second, 2, 1) == 1
+    assert places(shared, "r", first, 2, 0) == 1
+
+
+def test_a_worker_without_places_takes_nothing_and_knows_what_is_left(shared):
+    one, two = join(shared, "r"), join(shared, "r")
+    look = claim(shared, "r", one, ["b"], 0)
+    assert (look.portion, look.left, look.waiting) == (None, True, True)
+    assert left(shared, "r") == 14
+    held = []
+    while (got := claim(shared, "r", two, ["b"], 9, held=held)).portion:
+        held.append(got.portion.id)
+    look = claim(shared, "r", one, ["b"], 0)
+    assert (look.portion, look.left, look.waiting) == (None, True, False)
+    assert claim(shared, "r", two, ["b"], 0, back=held).waiting
+    assert claim(shared, "r", one, ["b"], 0).waiting
+    leave(shared, "r", two, ())
+    while (got := claim(shared, "r", one, ["b"], 9, done=held)).portion:
+        held = [got.portion.id]
+    look = claim(shared, "r", one, ["b"], 0)
+    assert (look.portion, look.left, look.waiting) == (None, False, False)
+
+
 def test_the_same_plan_goes_on_and_another_one_begins(shared):
     one = join(shared, "r")
     take(shared, one)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from pennyweight.store.store import Store
 
+IDLE = -1
+"""The places of a worker that has nothing to call."""
 Range = tuple[int, int]
 """The first attempt of a portion, and the one after its last."""
 
@@ -50,6 +52,8 @@ class Claim:
     left: bool
     """Whether there are attempts that it may get later, because other workers hold them."""
     workers: int
+    waiting: bool = False
+    """Whether there are some that nobody holds; known if it asked for none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,8 @@ def claim(
 
     `held` are the portions that the worker knows it has: it gets those again whose confirmation
     was lost. `done` are complete, `back` are given back, and it gets none of `without`. What
-    vanished workers left comes first. A worker that was given up itself raises LostLeaseError.
+    vanished workers left comes first. With a size of 0 it takes none, and learns whether there are
+    some. A worker that was given up itself raises LostLeaseError.
     """
     c = PORTION.c
     with locked(store, run_id) as connection:
@@ -168,36 +173,46 @@ def claim(
         unknown = and_(c.worker == worker, c.id.not_in(held))
         is_free = or_(c.worker.is_(None), unknown)
         free = select(c.id, c.subject, c.first, c.last).where(*mine, is_free, *skipped)
-        if row := connection.execute(free.order_by(c.first, c.id).limit(1)).first():
+        row = connection.execute(free.order_by(c.first, c.id).limit(1)).first()
+        queued = None if row else _first_in_queue(connection, run_id, subjects)
+        if not size and (row or queued):
+            return Claim(None, True, len(live), waiting=True)
+        if row:
             connection.execute(update(PORTION).where(c.id == row[0]).values(worker=worker))
             return Claim(Portion(*row, is_new=False), True, len(live))
-        if portion := _from_queue(connection, run_id, worker, subjects, size, len(live)):
+        if queued:
+            portion = _from_queue(connection, run_id, worker, queued, size, len(live))
             return Claim(portion, True, len(live))
         others = select(func.count()).where(*mine, c.worker != worker, c.worker.is_not(None))
         return Claim(None, bool(connection.scalar(others)), len(live))
+
+
+def _first_in_queue(
+    connection: Connection, run_id: str, subjects: Collection[str]
+) -> tuple[str, int, int] | None:
+    """Return the subject that is furthest behind, its next attempt and its number of them."""
+    q = QUEUE.c
+    waiting = select(q.subject, q.next, q.total).where(
+        q.run == run_id, q.subject.in_(subjects), q.next < q.total
+    )
+    row = connection.execute(waiting.order_by(q.next, q.subject).limit(1)).first()
+    return None if row is None else (row[0], row[1], row[2])
 
 
 def _from_queue(
     connection: Connection,
     run_id: str,
     worker: str,
-    subjects: Collection[str],
+    queued: tuple[str, int, int],
     size: int,
     workers: int,
-) -> Portion | None:
-    """Take the next attempts of the subject that is furthest behind, less towards the end."""
-    q = QUEUE.c
-    waiting = select(q.subject, q.next, q.total).where(
-        q.run == run_id, q.subject.in_(subjects), q.next < q.total
-    )
-    row = connection.execute(waiting.order_by(q.next, q.subject).limit(1)).first()
-    if row is None:
-        return None
-    subject, first, total = row
+) -> Portion:
+    """Take the next attempts of a subject, less towards the end."""
+    subject, first, total = queued
     last = min(total, first + max(1, min(size, -(-(total - first) // (2 * workers)))))
     if workers == 1:
-        last = min(total, first + max(1, size))
-    queue = update(QUEUE).where(q.run == run_id, q.subject == subject)
+        last = min(total, first + size)
+    queue = update(QUEUE).where(QUEUE.c.run == run_id, QUEUE.c.subject == subject)
     connection.execute(queue.values(next=last))
     values = {"run": run_id, "subject": subject, "first": first, "last": last, "worker": worker}
     id_ = connection.execute(insert(PORTION).values(values).returning(PORTION.c.id)).scalar_one()
@@ -230,26 +245,35 @@ def leave(store: Store, run_id: str, worker: str, done: Collection[int]) -> None
 
 
 def places(
-    store: Store, run_id: str, worker: str, total: int, in_use: int, most: int | None = None
+    store: Store,
+    run_id: str,
+    worker: str,
+    total: int,
+    in_use: int,
+    most: int | None = None,
+    *,
+    idle: bool = False,
 ) -> int:
     """Return a worker's share of the concurrency; the shares never exceed it together.
 
-    It takes no more than `most`, so that others get what it cannot use. A worker that has more
-    calls `in_use` than its share keeps their places until they end, so another one may get its
-    share a little later.
+    It takes no more than `most`, and none if it is `idle`: the others share those places then. A
+    worker that has more calls `in_use` than its share keeps their places until they end, so another
+    one may get its share a little later.
     """
     w = WORKER.c
     with locked(store, run_id) as connection:
         if not renew(store, worker, connection):
             raise LostLeaseError
         live = [id_ for id_, _ in living(connection, store, run_id, worker)]
-        rank, number = live.index(worker), len(live)
+        taken = select(w.id, w.places).where(w.run == run_id, w.id != worker)
+        others: dict[str, int] = {row[0]: row[1] for row in connection.execute(taken)}
+        busy = [id_ for id_ in live if others.get(id_) != IDLE]
+        rank, number = busy.index(worker), len(busy)
         fair = total // number + (rank < total % number)
-        others = select(func.coalesce(func.sum(w.places), 0)).where(w.run == run_id, w.id != worker)
-        free = total - int(connection.scalar(others) or 0)
-        share = max(0, min(fair, free, total if most is None else most))
-        query = update(WORKER).where(w.id == worker).values(places=max(share, in_use))
-        connection.execute(query)
+        free = total - sum(max(0, count) for count in others.values())
+        share = 0 if idle else max(0, min(fair, free, total if most is None else most))
+        mine = IDLE if idle and not in_use else max(share, in_use)
+        connection.execute(update(WORKER).where(w.id == worker).values(places=mine))
         return share
 
 

@@ -71,7 +71,7 @@ def test_a_database_that_restarts_while_a_worker_takes_what_others_left(
 
 
 def test_a_worker_that_cannot_begin_leaves(tmp_path, monkeypatch):
-    def broken(*_):
+    def broken(*_, **__):
         raise StoreError("the table is damaged", "s")
 
     path = suite(tmp_path, "http://127.0.0.1:9", tasks=4)

@@ -65,6 +65,18 @@ def test_workers_share_the_attempts_and_the_concurrency_of_a_run(store_address, 
         assert spent["calls"] == calls(slow) == TASKS
 
 
+@pytest.mark.parametrize("number", [2, 4])
+def test_more_workers_than_the_concurrency_end_the_run(store_address, tmp_path, number):
+    with server(0.1) as slow:
+        path = suite(tmp_path, slow, tasks=40, limits="{concurrency: 1}")
+        put_up(store_address, path)
+        workers = [start(store_address, "work", "--suite", path) for _ in range(number)]
+        said = [ended(worker) for worker in workers]
+        assert [code for code, _ in said] == [0] * number, said
+        _, spent = whole(store_address, 40)
+        assert spent["calls"] == calls(slow) == 40
+
+
 def test_the_owner_is_one_worker_among_others(postgresql, tmp_path):
     address = postgresql.database()
     with server(0.2) as slow:  # the worker has time to join

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -36,6 +37,8 @@ class _Held:
     left: set[_Key]
     """The attempts that have no committed record yet."""
     failed: int = 0
+    is_returned: bool = False
+    """Whether some of them were not begun and are for others now."""
 
 
 @dataclass(slots=True)
@@ -54,6 +57,11 @@ class LeasedAttempts:
     """Portions that this worker could not complete, and does not take again."""
     _workers: int = 1
     """How many workers the run had when this one last asked."""
+    _fixed: list[Limiter] = field(default_factory=list)
+    """The accounts whose concurrency the workers share."""
+    _sharing: threading.Lock = field(default_factory=threading.Lock)
+    _is_idle: bool = False
+    """Whether there is nothing to call until another worker gives something back."""
 
     def queues(
         self, limiters: dict[str, Limiter], account_of: Callable[[str], str]
@@ -67,25 +75,48 @@ class LeasedAttempts:
 
     def begin(self, limiters: dict[str, Limiter], stop: Callable[[], None]) -> None:
         """Get this worker's share of a fixed concurrency, now and with each heartbeat."""
-        worker, loop = self.worker, asyncio.get_running_loop()
-        fixed = [limiter for limiter in limiters.values() if not limiter.adapts]
-        worker.stop = stop
+        loop = asyncio.get_running_loop()
+        self._fixed = [limiter for limiter in limiters.values() if not limiter.adapts]
+        self.worker.stop = stop
+        if self._fixed:
+            self.worker.store.patiently(lambda _: self._share(loop))
+            self.worker.beats.append(lambda: self._share(loop))
 
-        def share() -> None:
-            in_use = max(limiter.in_flight for limiter in fixed)
-            most = max(limiter.places for limiter in fixed)
-            mine = places(worker.store, worker.run_id, worker.id, fixed[0].total, in_use, most)
+    def _share(self, loop: asyncio.AbstractEventLoop) -> None:
+        worker, fixed = self.worker, self._fixed
+        with self._sharing:  # the answers arrive in the order of the questions
+            mine = places(
+                worker.store,
+                worker.run_id,
+                worker.id,
+                fixed[0].total,
+                max(limiter.in_flight for limiter in fixed),
+                max(limiter.places for limiter in fixed),
+                idle=self._is_idle,
+            )
             with suppress(RuntimeError):  # the loop may have ended
-                loop.call_soon_threadsafe(allow, mine)
+                loop.call_soon_threadsafe(self._allow, mine)
 
-        def allow(mine: int) -> None:
-            for limiter in fixed:
-                limiter.allow(mine)
-            self.wake()
+    def _allow(self, mine: int) -> None:
+        for limiter in self._fixed:
+            limiter.allow(mine)
+        if not mine:
+            for queue in self._queues:
+                queue.give_back()
+        self.wake()
 
-        if fixed:
-            worker.store.patiently(lambda _: share())
-            worker.beats.append(share)
+    async def rest(self) -> None:
+        """Let others have the places of a worker that is idle; one that has none asks again."""
+        before = self._is_idle
+        self._is_idle = all(queue.is_idle for queue in self._queues)
+        if not self._fixed:
+            return
+        if self._is_idle:
+            for limiter in self._fixed:
+                limiter.allow(0)  # before others get its places
+        if self._is_idle != before or not (self._is_idle or int(self._fixed[0].limit)):
+            loop, store = asyncio.get_running_loop(), self.worker.store
+            await asyncio.to_thread(store.patiently, lambda _: self._share(loop))
 
     def companions(self) -> int:
         """Half of the store's work is beginning and ending transactions of a few records."""
@@ -111,6 +142,13 @@ class LeasedAttempts:
             held.failed += 1
             self._settle(key)
 
+    def returned(self, attempts: Iterable[Attempt]) -> None:
+        """Note attempts that are not begun here: others may make them."""
+        for key in map(_key, attempts):
+            if held := self._portions.get(key):
+                held.is_returned = True
+                self._settle(key)
+
     def _settle(self, key: _Key) -> None:
         held = self._portions.pop(key, None)
         if held is None:
@@ -118,36 +156,43 @@ class LeasedAttempts:
         held.left.discard(key)
         if held.left or self._held.pop(held.id, None) is None:
             return
-        if held.failed:
+        if held.failed and not held.is_returned:
             self._refused.add(held.id)
+        if held.failed or held.is_returned:
             self._back.append(held.id)
         else:
             self._done.append(held.id)
 
-    async def claim(self, subjects: Sequence[str], size: int) -> tuple[list[Attempt], bool]:
-        """Take a portion; return its attempts, and whether there may be more later."""
+    async def claim(self, subjects: Sequence[str], size: int) -> tuple[list[Attempt], Claim]:
+        """Take a portion; return its attempts, and what the store says. A size of 0 takes none."""
+        ids = [*self._held]  # what is given back from now on is not given again by this question
         done, back = _drained(self._done), _drained(self._back)
         try:
-            got, attempts = await asyncio.to_thread(self._claim, subjects, size, done, back)
+            got, attempts = await asyncio.to_thread(self._claim, subjects, size, ids, done, back)
         except BaseException:
             self._done.extend(done)
             self._back.extend(back)
             raise
         if got.portion is None:
-            return [], got.left
+            return [], got
         held = _Held(got.portion.id, {_key(attempt) for attempt in attempts})
         if attempts:
             self._held[held.id] = held
             self._portions.update(dict.fromkeys(held.left, held))
         else:
             self._done.append(held.id)
-        return attempts, True
+        return attempts, got
 
     def _claim(
-        self, subjects: Sequence[str], size: int, done: Sequence[int], back: Sequence[int]
+        self,
+        subjects: Sequence[str],
+        size: int,
+        held: Sequence[int],
+        done: Sequence[int],
+        back: Sequence[int],
     ) -> tuple[Claim, list[Attempt]]:
         got = self.worker.claim(
-            subjects, size, held=[*self._held], done=done, back=back, without=[*self._refused]
+            subjects, size, held=held, done=done, back=back, without=[*self._refused]
         )
         portion, self._workers = got.portion, got.workers
         if portion is None:
@@ -181,10 +226,19 @@ class _LeasedQueue:
         self._fetching: asyncio.Task[None] | None = None
         self._out = 0
         self._ended = False
+        self._found = True
+        """Whether there were attempts to take, when the store was last asked."""
         self._finished, self._since, self._rate = 0, time.monotonic(), 0.0
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is begun, and nothing can be."""
+        ended = self._ended or self.limiter.is_closed
+        return not (self._out or any(self._buffers.values()) or (self._found and not ended))
+
     def take(self, *, ahead: bool = False) -> Attempt | None:
-        if not ahead and self._out >= int(self.limiter.limit):
+        places = int(self.limiter.limit)
+        if not places or (self._out >= places and not ahead):
             return None
         ready = [name for name, buffer in self._buffers.items() if buffer]
         if not ready:
@@ -223,6 +277,13 @@ class _LeasedQueue:
                 self._end()
         self._free()
 
+    def give_back(self) -> None:
+        """Let others make what is not begun: this worker has no places now."""
+        for buffer in self._buffers.values():
+            self._all.returned(buffer)
+            buffer.clear()
+        self._fetch()
+
     def _free(self) -> None:
         self._out -= 1
         self.wake()
@@ -241,26 +302,38 @@ class _LeasedQueue:
         self.wake(all_of_them=True)
 
     def _fetch(self) -> None:
-        if self._fetching is None and not self._ended:
+        if self._fetching is None and not self._ended and not self.limiter.is_closed:
             self._fetching = asyncio.create_task(self._fetched())
 
+    def _size(self) -> int:
+        """Return how many attempts last a while; none without places."""
+        now, limit = time.monotonic(), int(self.limiter.limit)
+        if self._finished:
+            self._rate = self._finished / max(now - self._since, 1e-3)
+        self._finished, self._since = 0, now
+        size = max(limit - self._out, int(self._rate * SECONDS))
+        return max(1, min(LARGEST, size)) if limit else 0
+
+    def _fill(self, attempts: Iterable[Attempt]) -> None:
+        for attempt in attempts:
+            if (buffer := self._buffers.get(attempt.subject.name)) is not None:
+                buffer.append(attempt)
+        if not int(self.limiter.limit):  # maybe since the question
+            self.give_back()
+
     async def _fetched(self) -> None:
-        """Fetch a portion that lasts a while; wait where other workers hold the rest."""
+        """Fetch a portion; wait for places, or where other workers hold the rest."""
         try:
-            now = time.monotonic()
-            if self._finished:
-                self._rate = self._finished / max(now - self._since, 1e-3)
-            self._finished, self._since = 0, now
-            idle = int(self.limiter.limit) - self._out
-            size = max(1, min(LARGEST, max(idle, int(self._rate * SECONDS))))
-            attempts, later = await self._all.claim([*self._buffers], size)
-            for attempt in attempts:
-                if (buffer := self._buffers.get(attempt.subject.name)) is not None:
-                    buffer.append(attempt)
-            if attempts or self.limiter.is_closed:
+            self._found = True
+            attempts, got = await self._all.claim([*self._buffers], self._size())
+            self._fill(attempts)
+            self._found = got.waiting or got.portion is not None
+            if got.portion or self.limiter.is_closed:
                 return
-            if later:
-                await self.limiter.rest(POLL)
+            if got.left or (self._out and not int(self.limiter.limit)):
+                await self._all.rest()
+                if not (got.waiting and int(self.limiter.limit)):
+                    await self.limiter.rest(POLL)
             elif not any(self._buffers.values()):
                 self._end()
         except LostLeaseError:
@@ -272,9 +345,12 @@ class _LeasedQueue:
         finally:
             self._fetching = None
             self.wake(all_of_them=True)
+            if not int(self.limiter.limit):  # those who wait for a place do not ask
+                self._fetch()
 
     async def close(self) -> None:
-        """Wait for a question that is under way."""
+        """Wait for a question that is under way; ask no more."""
+        self._ended = True
         if self._fetching:
             await asyncio.wait([self._fetching])
 

@@ -107,7 +107,7 @@ class Worker:
         self.stop()
 
     def claim(self, subjects: Sequence[str], size: int, **known: Any) -> Claim:
-        """Take a portion of attempts, waiting for a server that restarts."""
+        """Ask for a portion of attempts, waiting for a server that restarts."""
         return self.store.patiently(
             lambda _: claim(self.store, self.run_id, self.id, subjects, size, **known)
         )
