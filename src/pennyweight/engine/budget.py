@@ -202,16 +202,14 @@ class Budget:
 
     async def _granted(self, grants: Grants, most: Amount) -> bool:
         """Ask for the right to spend more; false if there is none left."""
-
-        def used() -> tuple[float, float]:
-            return self.usd + self.held_usd, self.tokens + self.held_tokens
-
-        answer, state = await grants.ask(used, most.usd or 0.0, most.tokens or 0)
+        answer, state = await grants.ask(self._counted, most.usd or 0.0, most.tokens or 0)
         if answer is GrantAnswer.LATER:
             self._settled.clear()
             with suppress(TimeoutError):  # a call of this worker, or of another one, ends
                 await asyncio.wait_for(self._settled.wait(), LATER)
-            return not self.is_stopped
+            if self.is_stopped:
+                raise ExhaustedError  # others may have money left
+            return True
         if answer is GrantAnswer.NONE and state:
             own = self.held_usd, self.held_tokens
             self.usd, self.tokens = state.spent[0], int(state.spent[1])
@@ -219,6 +217,15 @@ class Budget:
             self.held_tokens = max(own[1], int(state.reserved[1]))
             grants.start(self.usd + self.held_usd, self.tokens + self.held_tokens)
         return answer is GrantAnswer.GRANTED
+
+    async def give_back(self) -> None:
+        """Let other workers spend what was granted to this one and is not needed now."""
+        if self.grants:
+            await self.grants.give_back(self._counted)
+
+    def _counted(self) -> tuple[float, float]:
+        """Return what is spent or reserved."""
+        return self.usd + self.held_usd, self.tokens + self.held_tokens
 
     def maximum(self, payer: Payer, one: Amount) -> Amount:
         """Return the maximum of one call: as computed, or as the largest call so far."""

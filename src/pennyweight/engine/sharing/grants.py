@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pennyweight.engine.budget import ExhaustedError, GrantAnswer
@@ -60,6 +60,7 @@ class Grants:
         self._usd, self._tokens = _Purse(limits.usd, 0.0, 0.0), _Purse(limits.tokens, 0, 0)
         self._lock = asyncio.Lock()
         self._asked = time.monotonic()
+        self._closed = False
 
     def start(self, usd: float, tokens: int) -> None:
         """Begin with nothing granted, when this much was spent or is reserved."""
@@ -96,9 +97,21 @@ class Grants:
         self.grow(-usd, -tokens)
 
     async def close(self) -> None:
-        """Wait for a question that is under way."""
+        """Wait for a question that is under way; ask no more."""
         async with self._lock:
-            pass
+            self._closed = True
+
+    async def give_back(self, used: Callable[[], tuple[float, float]]) -> None:
+        """Hold no more than calls need whose cost is not in the ledger yet."""
+        async with self._lock:
+            own = self._usd, self._tokens
+            if self._closed or all(one.held - one.needed <= TOLERANCE for one in own):
+                return
+            self._usd.used, self._tokens.used = used()
+            for one in own:
+                one.allowed = one.used  # from now on, a call asks first
+            needed = [one.needed for one in own]
+            await self._granted(needed, needed, [(0.0, 0.0), (0.0, 0.0)])
 
     async def ask(
         self, used: Callable[[], tuple[float, float]], usd: float, tokens: int
@@ -117,29 +130,11 @@ class Grants:
             self._asked = now
             keep = [purse.needed + purse.unused for purse, _ in self._purses(usd, tokens)]
             bare = [purse.needed for purse, _ in self._purses(usd, tokens)]
-            limits = (self._usd.limit, self._tokens.limit)
-
-            def ask() -> Granted:
-                return self._store.patiently(
-                    lambda _: grant(
-                        self._store,
-                        self._run,
-                        self.worker,
-                        reserved_row,
-                        limits,
-                        keep,
-                        bare,
-                        wants,
-                    )
-                )
-
             try:
-                got = await asyncio.to_thread(ask)
+                got = await self._granted(keep, bare, wants)
             except LostLeaseError:
                 self._lost()
                 raise ExhaustedError from None
-            for purse, amount in zip((self._usd, self._tokens), got.held, strict=True):
-                purse.held = amount
             if got.is_enough:
                 for (purse, _), more in zip(self._purses(usd, tokens), got.amounts, strict=True):
                     purse.allowed += more
@@ -147,6 +142,18 @@ class Grants:
                 return GrantAnswer.GRANTED, got
             self._usd.allowed, self._tokens.allowed = self._usd.used, self._tokens.used
             return (GrantAnswer.LATER if got.others else GrantAnswer.NONE), got
+
+    async def _granted(
+        self, keep: Sequence[float], bare: Sequence[float], wants: Sequence[tuple[float, float]]
+    ) -> Granted:
+        """Ask the store; note what it holds for this worker then."""
+        store, limits = self._store, (self._usd.limit, self._tokens.limit)
+        got = await asyncio.to_thread(
+            store.patiently,
+            lambda _: grant(store, self._run, self.worker, reserved_row, limits, keep, bare, wants),
+        )
+        self._usd.held, self._tokens.held = got.held
+        return got
 
     def _purses(self, usd: float, tokens: int) -> tuple[tuple[_Purse, float], ...]:
         return (self._usd, usd), (self._tokens, tokens)

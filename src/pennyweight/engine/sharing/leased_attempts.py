@@ -106,15 +106,16 @@ class LeasedAttempts:
         self.wake()
 
     async def rest(self) -> None:
-        """Let others have the places of a worker that is idle; one that has none asks again."""
-        before = self._is_idle
+        """Let others have what a worker without attempts or places cannot use; ask for places."""
+        before, fixed = self._is_idle, self._fixed
         self._is_idle = all(queue.is_idle for queue in self._queues)
-        if not self._fixed:
-            return
-        if self._is_idle:
-            for limiter in self._fixed:
+        if fixed and self._is_idle:
+            for limiter in fixed:
                 limiter.allow(0)  # before others get its places
-        if self._is_idle != before or not (self._is_idle or int(self._fixed[0].limit)):
+        has_places = not fixed or int(fixed[0].limit) > 0
+        if self._is_idle or not has_places:
+            await self.worker.give_back()
+        if fixed and (self._is_idle != before or not (self._is_idle or has_places)):
             loop, store = asyncio.get_running_loop(), self.worker.store
             await asyncio.to_thread(store.patiently, lambda _: self._share(loop))
 

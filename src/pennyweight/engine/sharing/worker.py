@@ -48,6 +48,7 @@ class Worker:
         """Why no more attempts could be taken, if that failed."""
         self.stop: Callable[[], None] = lambda: None
         """Stops the engine; called in its loop."""
+        self._budget: Budget | None = None
         self.beats: list[Callable[[], None]] = []
         """Called with each heartbeat, in its thread."""
         self._ended = threading.Event()
@@ -83,7 +84,12 @@ class Worker:
         if budget.is_limited:
             grants = Grants(self.store, self.run_id, self.id, budget.limits, self.lose)
             grants.start(budget.usd + budget.held_usd, budget.tokens + budget.held_tokens)
-            budget.grants = grants
+            budget.grants, self._budget = grants, budget
+
+    async def give_back(self) -> None:
+        """Let other workers spend what this one may spend and does not need now."""
+        if self._budget:
+            await self._budget.give_back()
 
     async def turns(self, kind: str, amount: float, rate: float) -> float:
         """Take turns of an account; return in how many seconds they begin."""
