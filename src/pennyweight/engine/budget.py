@@ -78,7 +78,7 @@ class GrantAnswer(Enum):
 
     GRANTED = "granted"
     LATER = "later"
-    """Other workers hold what they may not need."""
+    """Other workers hold what they may not need, or calls cost less than the ledger holds yet."""
     NONE = "none"
 
 

@@ -94,6 +94,23 @@ def test_what_a_worker_gives_back_is_for_the_others(store_address):
         asyncio.run(check(store))
 
 
+def test_what_calls_cost_is_waited_for_until_the_ledger_has_it(store_address):
+    async def check(store):
+        put_up(store, "r", "plan", {"a": 10})
+        limits = Limits(usd=10.0)
+        budget = Budget(limits, grants=Grants(store, "r", join(store, "r"), limits))
+        call = await budget.reserve(("attempt", "m"), Amount(8.0, 1))
+        next_one = asyncio.create_task(budget.reserve(("attempt", "m"), Amount(8.0, 1)))
+        budget.settle(call, Amount(1.0, 1))
+        done, _ = await asyncio.wait([next_one], timeout=1.0)
+        assert not done  # the ledger holds 8 dollars, and 2 are left
+        budget.release(call)
+        assert (await next_one).usd == 8.0
+
+    with closing(Store(store_address)) as store:
+        asyncio.run(check(store))
+
+
 def test_a_worker_that_is_stopped_while_others_hold_money_reached_no_limit(store_address):
     async def check(store):
         put_up(store, "r", "plan", {"a": 10})

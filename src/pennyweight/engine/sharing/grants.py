@@ -20,6 +20,9 @@ FIRST = 4
 SECONDS = 1.0
 """How long a portion lasts at the present speed: what a killed worker may leave unspent."""
 
+UNWRITTEN = 1e-9
+"""Sums of many floating-point amounts may differ by less than this."""
+
 
 @dataclass(slots=True)
 class _Purse:
@@ -141,7 +144,9 @@ class Grants:
                     purse.before = purse.used
                 return GrantAnswer.GRANTED, got
             self._usd.allowed, self._tokens.allowed = self._usd.used, self._tokens.used
-            return (GrantAnswer.LATER if got.others else GrantAnswer.NONE), got
+            # calls that have ended may have cost less than the ledger still holds for them
+            awaited = got.others or any(amount > UNWRITTEN for amount in bare)
+            return (GrantAnswer.LATER if awaited else GrantAnswer.NONE), got
 
     async def _granted(
         self, keep: Sequence[float], bare: Sequence[float], wants: Sequence[tuple[float, float]]
