@@ -19,7 +19,8 @@ from pennyweight.api.sharing import ray_workers
 from pennyweight.api.sharing.ray_cluster import connect
 from pennyweight.api.sharing.work import put_up
 from pennyweight.engine.execution import new_run, open_suite
-from pennyweight.errors import UsageError
+from pennyweight.engine.tally import Tally
+from pennyweight.errors import StoreError, UsageError
 from pennyweight.store.shared_runs import living, locked
 from pennyweight.store.store import Store
 from pennyweight.suite.narrowing import Narrowing
@@ -124,6 +125,100 @@ def test_nodes_and_drivers_and_the_head_are_killed(cluster, postgresql, tmp_path
         assert code == 0, said
         whole(address, TASKS)
         assert calls(slow) - before <= TASKS + FLYING
+
+
+def test_a_database_that_restarts_is_waited_for(cluster, postgresql, tmp_path):
+    address = postgresql.database()
+    with server(0.2) as slow:
+        path = placed(suite(tmp_path, slow, tasks=TASKS, limits="{concurrency: 4, usd: 5}"))
+        driver = start(address, "run", path, *on(cluster))
+        wait_for(lambda: calls(slow) > TASKS / 4, driver, 120)
+        postgresql.stop(at_once=True)
+        time.sleep(2 * ray_workers.POLL)  # the head looks into the store meanwhile
+        postgresql.start()
+        code, said = ended(driver)
+        assert code == 0, said
+        _, spent = whole(address, TASKS)
+        assert spent["calls"] == calls(slow) == TASKS
+        assert not spent["held_usd"]
+
+
+class StandIn:
+    """As much of Ray as the head uses: two workers, of which the first may have failed."""
+
+    exceptions = SimpleNamespace(RayActorError=KeyError, RayTaskError=RuntimeError)
+
+    def __init__(self, error=None):
+        self.error, self.said, self.actors = error, [], 0
+
+    def remote(self, _):
+        return self
+
+    def options(self, **_):
+        return SimpleNamespace(remote=self.actor)
+
+    def actor(self):
+        self.actors += 1
+        name = f"worker {self.actors}"
+        stop = SimpleNamespace(remote=lambda: self.said.append(f"stop {name}"))
+        return SimpleNamespace(name=name, stop=stop, work=SimpleNamespace(remote=lambda _: name))
+
+    def nodes(self):
+        return [{"Alive": True}] * 2
+
+    def cluster_resources(self):
+        return {"CPU": 2.0}
+
+    def wait(self, works, timeout, num_returns=1):
+        if num_returns > 1 or not self.error:
+            self.said.append(f"wait for {len(works)}")
+            return [], works
+        return works[:1], works[1:]
+
+    def get(self, _):
+        error = RuntimeError("a task failed")
+        error.cause = self.error
+        raise error
+
+    def kill(self, actor, **_):
+        self.said.append(f"kill {actor.name}")
+
+    def shutdown(self):
+        self.said.append("shutdown")
+
+
+def headed(ray, tmp_path, monkeypatch, count=lambda: None):
+    """Let the head of a run use a stand-in of Ray."""
+    monkeypatch.setattr(ray_workers, "connect", lambda *_: ray)
+    path = suite(tmp_path, "http://127.0.0.1:9", tasks=3)
+    with closing(Store(str(tmp_path / "s.db"))) as store:
+        run, _ = put_up(path, store=store)
+        workers = ray_workers.RayWorkers(None, open_suite(path), run, store)
+        return workers(Tally(3), count)
+
+
+def test_the_error_of_one_worker_lets_the_others_finish_their_calls(tmp_path, monkeypatch):
+    ray = StandIn(UsageError("its suite is another one"))
+    with pytest.raises(UsageError, match="another one"):
+        headed(ray, tmp_path, monkeypatch)
+    assert ray.said[:2] == ["stop worker 2", "kill worker 2"]
+
+
+def test_numbers_that_cannot_be_read_now_are_read_later(tmp_path, monkeypatch):
+    ray, counted = StandIn(), []
+
+    def count():
+        counted.append(len(counted))
+        if len(counted) == 1:
+            raise StoreError("the server is restarting", "s", transient=True)
+        raise KeyboardInterrupt
+
+    assert headed(ray, tmp_path, monkeypatch, count)
+    assert counted == [0, 1]
+    assert ray.said == [
+        *("wait for 2", "wait for 2", "stop worker 1", "stop worker 2", "wait for 2"),
+        *("kill worker 1", "kill worker 2", "shutdown"),
+    ]
 
 
 def test_a_cluster_that_cannot_share_a_file_is_refused(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,8 +14,8 @@ from pennyweight.api.sharing.work import work
 from pennyweight.engine.interrupts import LISTENING, Stopping
 from pennyweight.engine.sharing.plan import check_live
 from pennyweight.engine.tally import Tally
-from pennyweight.errors import UsageError
-from pennyweight.store.shared_runs import left
+from pennyweight.errors import StoreError, UsageError
+from pennyweight.store.shared_runs import left, live_workers
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.suite.narrowing import Narrowing
 from pennyweight.suite.values import LoadedSuite
@@ -28,7 +29,7 @@ POLL = 1.0
 LIVES = 3
 """How many workers of each kind may be lost before no more are started."""
 PATIENCE = 120.0
-"""Seconds that interrupted workers have to finish their calls in flight."""
+"""Seconds that workers have to finish their calls in flight when the run stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +104,18 @@ class RayWorkers:
                     self._start(ray, subjects, actors)
             while actors:
                 self._look(ray, tally, actors)
-                count()
-                if not actors or left(self.store, self.run.id):
-                    continue
-                ray.wait([*actors], num_returns=len(actors), timeout=POLL)
-                break  # the others wait for a place, and there is nothing left to do
-        except (KeyboardInterrupt, SystemExit):
-            tally.interrupted = tally.stopping = True
-            for actor, _ in actors.values():
-                actor.stop.remote()
-            if actors:
-                ray.wait([*actors], num_returns=len(actors), timeout=PATIENCE)
+                with suppress(StoreError):  # the workers wait for it, and the next look may succeed
+                    count()
+                if not self._left():
+                    self._wait(ray, actors)
+                    break  # the others wait for a place, and there is nothing left to do
+        except BaseException as error:
+            interrupted = isinstance(error, (KeyboardInterrupt, SystemExit))
+            if interrupted:
+                tally.interrupted = tally.stopping = True
+            self._stop(ray, actors)
+            if not interrupted:
+                raise
             return True
         finally:
             for actor, _ in actors.values():
@@ -121,6 +123,27 @@ class RayWorkers:
                     ray.kill(actor, no_restart=True)
             ray.shutdown()
         return False
+
+    def _left(self) -> int:
+        """Count the attempts that may still be made; wait for a database that restarts."""
+        return self.store.patiently(lambda _: left(self.store, self.run.id))
+
+    def _stop(self, ray: Any, actors: Mapping[Any, tuple[Any, Any]]) -> None:
+        """Let workers finish their calls in flight, because these are paid for."""
+        for actor, _ in actors.values():
+            with suppress(Exception):
+                actor.stop.remote()
+        with suppress(Exception):  # the cluster may be gone
+            self._wait(ray, actors)
+
+    def _wait(self, ray: Any, actors: Mapping[Any, Any]) -> None:
+        """Wait until workers have left the run; some have never begun, and are not waited for."""
+        end = time.monotonic() + PATIENCE
+        while actors and time.monotonic() < end:
+            _, busy = ray.wait([*actors], num_returns=len(actors), timeout=POLL)
+            with suppress(StoreError):  # then it is not known
+                if not busy or not live_workers(self.store, self.run.id):
+                    return
 
     def _look(self, ray: Any, tally: Tally, actors: dict[Any, tuple[Any, Any]]) -> None:
         """Note which workers have ended; replace those that were lost."""
@@ -133,7 +156,7 @@ class RayWorkers:
             except ray.exceptions.RayActorError as error:
                 tally.last_error = str(error)
                 self._lives[subjects] -= 1
-                if self._lives[subjects] and left(self.store, self.run.id):
+                if self._lives[subjects] and self._left():
                     self._start(ray, subjects, actors)
             except ray.exceptions.RayTaskError as error:
                 raise error.cause from None
