@@ -1,8 +1,11 @@
 """Requests and tokens in a minute, of one process and of several workers."""
 
 import asyncio
+import random
+import selectors
 from bisect import bisect_left
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
@@ -83,6 +86,56 @@ def test_tokens_are_those_that_calls_report(monkeypatch):
 
     asyncio.run(calls())
     assert 0.8 * 6000 <= most_in_a_minute(model.times, 100) <= 6000
+
+
+class Waiting(selectors.DefaultSelector):
+    """A selector that lets a clock jump to the next timer."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self.clock = clock
+
+    def select(self, timeout=None):
+        self.clock.now += timeout or 0.0
+        return super().select(0)
+
+
+class Varied(Model):
+    """A model whose calls take long and use much less than the largest of them, or as much."""
+
+    name, account = "m", "a"
+
+    def __init__(self, clock, sent, seconds):
+        self.clock, self.sent, self.seconds = clock, sent, seconds
+        self.draw = random.Random(1)
+
+    async def call(self, request):
+        used = self.draw.randint(100, 900)
+        self.sent.append((self.clock.now, used))
+        await asyncio.sleep(self.seconds)
+        return Reply("4", usage=Usage(used, 0))
+
+
+@pytest.mark.parametrize("workers", [1, 4, 10])
+@pytest.mark.parametrize("seconds", [0.5, 5.0])
+def test_no_minute_of_several_workers_has_more_tokens_than_the_limit(workers, seconds, monkeypatch):
+    clock, limit, sent, turns = SimpleNamespace(now=1000.0), 100_000, [], OwnTurns()
+    monkeypatch.setattr(pace.time, "monotonic", lambda: clock.now)  # the loop's clock too
+
+    async def caller(model):
+        while clock.now < 1200:
+            await model.call(HELLO)
+
+    async def calls():
+        limits = Limits(tokens_per_minute=limit)
+        model = Varied(clock, sent, seconds)
+        own = [paced({"m": model}, limits, turns.take)[0]["m"] for _ in range(workers)]
+        await asyncio.gather(*(caller(model) for model in own for _ in range(20)))
+
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(Waiting(clock))) as runner:
+        runner.run(calls())
+    most = max(sum(n for at, n in sent if begin <= at < begin + 60) for begin, _ in sent)
+    assert 0.7 * limit < most <= limit
 
 
 def test_a_call_larger_than_a_minute_waits_a_minute(monkeypatch):

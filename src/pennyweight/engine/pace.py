@@ -12,6 +12,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from math import ceil
 from typing import Any
 
 from pennyweight.engine.budget import ceiling
@@ -23,6 +25,8 @@ WINDOW, LATE = 62.0, 1.5
 """The limit is that of so many seconds, because a turn may be used that much later."""
 PORTION = 1.0
 """Seconds whose turns are taken together."""
+UNUSED = 1.0
+"""Turns that a call did not use are not older than so many seconds when they are used."""
 OUTPUT_TOKENS = 4096
 """The output expected of a call whose settings set no limit."""
 
@@ -62,10 +66,13 @@ class _Meter:
         """How much may be used in a second."""
         return self.per_minute / WINDOW
 
-    async def wait(self, amount: float, closing: asyncio.Event) -> None:
-        """Wait until an amount may be used, and use it; raise ClosedError if the run stops."""
-        amount = min(amount, self.per_minute)
-        async with self._lock:  # those who wait go one after the other
+    async def wait(self, expected: Callable[[], float], closing: asyncio.Event) -> float:
+        """Wait until a call may be made, and count what is expected of it, which is returned.
+
+        Raise ClosedError if the run stops.
+        """
+        async with self._lock:  # those who wait go one after the other, and learn meanwhile
+            amount = min(expected(), self.per_minute)
             if not closing.is_set():
                 await self._fetch(amount)
             ready = self._start + max(0.0, self._used) / self.rate
@@ -75,21 +82,35 @@ class _Meter:
                     await asyncio.wait_for(closing.wait(), pause)
             if closing.is_set():
                 raise ClosedError
+            return amount
 
     async def _fetch(self, amount: float) -> None:
-        """Take another portion if the present one is used up; what is too late is gone."""
+        """Take another portion if the present one is used up; what is too late is gone.
+
+        A portion is enough for a whole number of calls like this one. With other workers, it may
+        begin long after the last one: then nothing is left of that.
+        """
         late = (time.monotonic() - LATE - self._start) * self.rate
         self._used = max(self._used, min(late, self._amount))
         left = self._amount - self._used
         if left + 1e-9 >= amount:
             return
-        wanted = max(amount - left, self.rate * PORTION)
+        calls = max(1, ceil(self.rate * PORTION / amount - 1e-9))
+        wanted = calls * amount - min(0.0, left)
         start = time.monotonic() + await self.turns(self.kind, wanted, self.rate)
-        self._start, self._amount, self._used = start, wanted, -left
+        ended = self._start + self._amount / self.rate
+        carried = min(left, max(0.0, ended + LATE - start) * self.rate)
+        self._start, self._amount, self._used = start, wanted, -carried
 
     def settle(self, difference: float) -> None:
-        """Count what a call used beyond what was expected of it; negative if it used less."""
-        self._used += difference
+        """Count what a call used beyond what was expected of it; negative if it used less.
+
+        What it did not use is given back as turns of the last second, no older ones.
+        """
+        ahead = self._start - time.monotonic()
+        floor = (-ahead if ahead < 0 else min(ahead, UNUSED)) - UNUSED
+        used = self._used + difference
+        self._used = max(used, min(self._used, floor * self.rate))
 
 
 @dataclass(slots=True)
@@ -122,10 +143,11 @@ class Pace:
     async def _wait(self, model: Model, request: Request) -> float:
         expected = 0.0
         for kind, meter in self.meters.items():
-            amount = 1.0
             if kind == "tokens":
-                amount = expected = float(self._expected(model, request))
-            await meter.wait(amount, self._closing)
+                used = partial(self._expected, model, request)
+                expected = await meter.wait(used, self._closing)
+            else:
+                await meter.wait(lambda: 1.0, self._closing)
         return expected
 
     def _expected(self, model: Model, request: Request) -> int:
@@ -136,7 +158,7 @@ class Pace:
     def _settle(self, expected: float, used: int | None) -> None:
         if used is not None and (meter := self.meters.get("tokens")):
             self._largest = max(used, self._largest or 0)
-            meter.settle(used - min(expected, meter.per_minute))
+            meter.settle(used - expected)
 
 
 class PacedModel(Model):
