@@ -15,7 +15,7 @@ from pennyweight.engine.sharing.leased_attempts import LeasedAttempts
 from pennyweight.engine.sharing.plan import plans_of
 from pennyweight.engine.sharing.worker import Worker
 from pennyweight.errors import StoreError
-from pennyweight.store.shared_runs import live_workers, made
+from pennyweight.store.shared_runs import left, live_workers, made
 from pennyweight.store.store import Store
 
 
@@ -82,3 +82,33 @@ def test_a_worker_that_cannot_begin_leaves(tmp_path, monkeypatch):
             work(run.id, store=store, suite=path, progress=False)
         assert live_workers(store, run.id) == 0
     assert not [thread for thread in threading.enumerate() if thread.name == "worker"]
+
+
+def test_a_worker_without_places_gives_back_what_it_has_not_begun(store_address, tmp_path):
+    path = suite(tmp_path, "http://127.0.0.1:9", tasks=4, limits="{concurrency: 1}")
+    with closing(Store(store_address)) as store:
+        run, _ = put_up(path, store=store)
+
+        async def check():
+            one, limiter = leased(path, store, run.id), Limiter(1)
+            (queue,) = one.queues({"m": limiter}, lambda _: "m")
+            one.begin({"m": limiter}, lambda: None)
+            assert await queue.more()  # it has a portion, and a place
+            other = leased(path, store, run.id)
+            while other.worker.id > one.worker.id:  # the first of them gets the only place
+                await other.close()
+                other = leased(path, store, run.id)
+            for beat in one.worker.beats:
+                beat()
+            while (await other.claim(["m"], 1))[1].left:  # all but what the first one holds
+                await asyncio.sleep(0.05)
+            assert (limiter.limit, queue.take(), queue.take(ahead=True)) == (0, None, None)
+            assert left(store, run.id) == 4
+            await other.close()
+            for beat in one.worker.beats:
+                beat()
+            assert await queue.more()
+            assert queue.take() is not None
+            await one.close()
+
+        asyncio.run(asyncio.wait_for(check(), 60))
