@@ -107,7 +107,7 @@ class BatchLane:
         if out or self.outbox.refused:
             requests = sum(batch.requests for batch in out)
             tally.set_reason(BatchesOut(requests, len(out), self.outbox.refused))
-        else:
+        elif self.kind == "attempt" or tally.stop_reason is None:
             forget_replies(self.store, self.run, self.kind, self.members)
 
     def reply(self, member: LaneMember, request: Request) -> Reply | None:

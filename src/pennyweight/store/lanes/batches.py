@@ -243,7 +243,7 @@ def mark_told(store: Store, run: str, ids: Iterable[str]) -> None:
 
 
 def forget_replies(store: Store, run: str, kind: str, subjects: Collection[str]) -> None:
-    """Remove the replies of attempts that have a record, or of judges: nothing waits for them."""
+    """Remove the replies of attempts that have a record, or of judges who have all judged."""
     c = REQUEST.c
     same = [c[name] == RECORD.c[name] for name in KEY]
     made = [select(1).where(*same, RECORD.c.status != "error").exists()]
