@@ -7,7 +7,6 @@
 
 Tested elsewhere:
     attempt_queues.py: tests/engine/test_engine.py
-    calls.py: tests/engine/test_engine.py
     ending.py: tests/render/test_run_end.py
     live_accuracy.py: tests/engine/test_execution.py
     tally.py: tests/api/test_run.py

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from pennyweight.engine.attempt_queues import AttemptQueue, AttemptQueues
-from pennyweight.engine.batches.pending import collected
+from pennyweight.engine.batches.pending import UnansweredError, collected
 from pennyweight.engine.budget import Amount, Budget, CallTooLargeError, ExhaustedError, ceiling
 from pennyweight.engine.calls import (
     NOTHING_USED,
@@ -163,8 +163,7 @@ class Engine:
                 queue.failed(attempt)
             except ExhaustedError as error:
                 self.tally.set_reason(error.reason)
-                self.workforce.stop()
-                return
+                self.workforce.exhaust()
 
     def _ready(self, attempt: Attempt, side: PreparedSide) -> Call:
         turns = conversation(attempt.tier, attempt.task)
@@ -256,10 +255,13 @@ class Engine:
                 await self.writer.put(row, rows, then=result.release)
 
         if side.model.in_batches:
-            with ReplyScope():
-                await finish(*await once(), 1)
-        else:
-            await self.workforce.answered(side.model, once, finish)
+            try:
+                with ReplyScope():
+                    await finish(*await once(), 1)
+                return
+            except UnansweredError as late:
+                prepared, side = None, replace(side, model=late.live)
+        await self.workforce.answered(side.model, once, finish)
 
     async def _called(self, call: Call) -> tuple[CallResult, list[Row]]:
         """Call once, within the budget; return the result and the rows of the ledger."""
@@ -273,7 +275,7 @@ class Engine:
 
         def used(reply: Reply) -> Amount:
             """Return what is not counted yet: a finished conversation has counted every reply."""
-            if reply.lane == "batch" or (conversation and conversation.ended):
+            if conversation and conversation.ended:
                 return NOTHING_USED
             return used_of(self.prices, call.attempt.subject, reply)
 
@@ -294,7 +296,7 @@ class Engine:
         except BaseException:  # such as a recording that cannot be written
             self.workforce.cut += call.take_rows()
             raise
-        is_counted = result.reply and (conversation or result.reply.lane == "batch")
+        is_counted = result.reply and conversation
         return result, call.take_rows(None if is_counted else self._ledger_row(call, result))
 
     def _ledger_row(self, call: Call, result: CallResult) -> Row:

@@ -56,7 +56,9 @@ class Workforce:
         committed: Callable[[list[Row]], None],
     ) -> None:
         fixed = limits.concurrency if isinstance(limits.concurrency, int) else None
+        models = list(models)
         self.limiters = {m.account: Limiter(fixed, m.limit, m.account) for m in models}
+        self._has_lane = any(model.in_batches for model in models)
         self.budget, self.tally = budget, tally
         self.writer = Writer(write, committed, self._cancel)
         self._run = run
@@ -114,6 +116,17 @@ class Workforce:
     def stop(self) -> None:
         """Start no new call; calls in flight are completed and written."""
         self.tally.stopping = True
+        self._shut()
+
+    def exhaust(self) -> None:
+        """Start no new call, because a limit is reached.
+
+        Workers go on if there may be replies of batches: these are paid for and need no call.
+        """
+        self.tally.stopping |= not self._has_lane
+        self._shut()
+
+    def _shut(self) -> None:
         for limiter in self.limiters.values():
             limiter.close()
         self.budget.wake()

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pennyweight.engine.batches.pending import collected
+from pennyweight.engine.batches.pending import UnansweredError, collected
 from pennyweight.engine.budget import Amount, ceiling
 from pennyweight.engine.calls import (
-    NOTHING_USED,
     CallResult,
     CutError,
     LateError,
@@ -25,7 +24,7 @@ from pennyweight.engine.engine import OUTPUT_TOKENS
 from pennyweight.engine.workforce import Workforce
 from pennyweight.judges.prompt import again, judged_text, schema
 from pennyweight.judges.replies import UnreadableError, read
-from pennyweight.models.model import Message, Model, Reply, Request, Settings
+from pennyweight.models.model import Lane, Message, Model, Reply, Request, Settings
 from pennyweight.models.prices import Prices
 from pennyweight.record import AttemptKey
 from pennyweight.scoring.consensus import passes, weighted_score
@@ -211,50 +210,50 @@ class Judge:
         label = f"{key.tier}\0{key.task_id}"
         question = f"{key.subject}\0{number}"
         request = Request(prompt, self.settings, key.attempt, label=label, question=question)
-        most, payer = self._most(request), ("judge", self.model.name)
+        model, payer = self.model, ("judge", self.model.name)
 
-        if self.model.in_batches:
-            budget = workforce.budget
-            made = await collected(self.model, request, budget, payer, most, key)
-            if made.error:
-                workforce.tally.last_error = str(made.error)
-            return made, []
+        if model.in_batches:
+            budget, most = workforce.budget, self._most(request, "batch")
+            try:
+                made = await collected(model, request, budget, payer, most, key)
+            except UnansweredError as late:
+                model = late.live
+            else:
+                if made.error:
+                    workforce.tally.last_error = str(made.error)
+                return made, []
+
+        most = self._most(request, "live")
 
         def ledger_row(made: CallResult) -> Row:
-            return call_row(
-                "judge", key, self.model.name, made, workforce.budget.maximum(payer, most)
-            )
+            return call_row("judge", key, model.name, made, workforce.budget.maximum(payer, most))
 
         async def once() -> tuple[CallResult, list[Row]]:
             try:
                 made = await call_once(
-                    self.model, request, payer, most, workforce.budget, workforce.tally,
-                    self._used,
+                    model, request, payer, most, workforce.budget, workforce.tally, self._used
                 )  # fmt: skip
             except (CutError, LateError) as cut:
                 workforce.cut.append(ledger_row(cut.result))
                 raise
-            is_counted = made.reply is not None and made.reply.lane == "batch"
-            return made, [] if is_counted else [ledger_row(made)]
+            return made, [ledger_row(made)]
 
         async def finish(made: CallResult, rows: list[Row], _: int) -> tuple[CallResult, list[Row]]:
             if made.error:
                 workforce.tally.last_error = str(made.error)
             return made, rows
 
-        return await workforce.answered(self.model, once, finish)
+        return await workforce.answered(model, once, finish)
 
     def _used(self, reply: Reply) -> Amount:
-        if reply.lane == "batch":  # it was counted when it was collected
-            return NOTHING_USED
         return used_of(self.context.prices, self.subject, reply)
 
-    def _most(self, request: Request) -> Amount:
+    def _most(self, request: Request, lane: Lane) -> Amount:
         """Return the most that a call can use: prompt, schema and tools, and the longest reply."""
         turns = [{"role": m.role, "content": m.content} for m in request.messages]
         settings = request.settings
         sent = [*settings.tools, *filter(None, (settings.schema, settings.extra))]
         tokens = ceiling(turns, sent)
-        prices = self.context.prices.in_lane("batch" if self.model.in_batches else "live")
+        prices = self.context.prices.in_lane(lane)
         cost = prices.most(self.subject, tokens, self.max_output)
         return Amount(cost, tokens + self.max_output)

@@ -305,8 +305,6 @@ class JudgingSession:
                 self.tally.set_reason(replace(error.reason, task=task, judging=True))
             except ExhaustedError as error:
                 self.tally.set_reason(error.reason)
-                if self.workforce:
-                    self.workforce.stop()
                 return
 
     async def _judge(self, attempt: JudgedAttempt) -> None:
@@ -328,6 +326,14 @@ class JudgingSession:
                 if self.tally.stopping:
                     raise _StoppedError from error
                 self.tally.set_reason(error.reason)  # the other judges are still asked
+                continue
+            except CallTooLargeError:
+                raise
+            except ExhaustedError as error:
+                judge.context.workforce.exhaust()
+                if self.tally.stopping:
+                    raise
+                self.tally.set_reason(error.reason)
                 continue
             scores += [score] if score is not None else []
         return scores

@@ -11,7 +11,13 @@ from typing import Any, cast
 
 from pennyweight.engine.batches.inbox import Inbox, LaneMember
 from pennyweight.engine.batches.outbox import Outbox, wanted_request
-from pennyweight.engine.batches.pending import PendingError, WantedError, in_lane, lane_subjects
+from pennyweight.engine.batches.pending import (
+    PendingError,
+    UnansweredError,
+    WantedError,
+    in_lane,
+    lane_subjects,
+)
 from pennyweight.engine.budget import Amount
 from pennyweight.engine.ending import BatchesOut
 from pennyweight.engine.execution import model_of
@@ -143,7 +149,10 @@ class BatchLane:
 
 
 class BatchedModel(Model):
-    """A model that is called in batches: it has a reply, or not yet."""
+    """A model that is called in batches: it has a reply, or not yet.
+
+    After the deadline, `UnansweredError` tells which model to call live.
+    """
 
     def __init__(self, live: Model, lane: BatchLane, member: LaneMember) -> None:
         self.name, self.account, self.limit = live.name, live.account, live.limit
@@ -153,7 +162,7 @@ class BatchedModel(Model):
     @property
     def in_batches(self) -> bool:
         """Whether no request is sent live."""
-        return not self._lane.is_late
+        return True
 
     def encode(self, request: Request) -> tuple[str, dict[str, Any]] | None:
         """Return the request as it would be sent live."""
@@ -164,13 +173,29 @@ class BatchedModel(Model):
         return self._live.most_output(settings)
 
     async def call(self, request: Request) -> Reply:
-        """Return the reply from a batch, or call live after the deadline."""
+        """Return the reply from a batch."""
         reply = self._lane.reply(self._member, request)
-        return await self._live.call(request) if reply is None else reply
+        if reply is None:
+            raise UnansweredError(LateModel(self._live, self._lane, self._member))
+        return reply
 
     async def close(self) -> None:
         """Close the live model."""
         await self._live.close()
+
+
+class LateModel(BatchedModel):
+    """A model after the deadline of its batches: what they have not answered is called live."""
+
+    @property
+    def in_batches(self) -> bool:
+        """Whether no request is sent live."""
+        return False
+
+    async def call(self, request: Request) -> Reply:
+        """Return the reply from a batch, such as that to an earlier turn, or call live."""
+        reply = self._lane.reply(self._member, request)
+        return await self._live.call(request) if reply is None else reply
 
 
 def check_batches(suite: LoadedSuite, record: Path | None) -> None:

@@ -26,6 +26,14 @@ class WantedError(PendingError):
         super().__init__()
 
 
+class UnansweredError(Exception):
+    """No batch has the reply and it is too late for another one: `live` is the model to call."""
+
+    def __init__(self, live: Model) -> None:
+        self.live = live
+        super().__init__()
+
+
 async def collected(
     model: Model,
     request: Request,
@@ -37,12 +45,14 @@ async def collected(
 ) -> CallResult:
     """Return the reply from a batch; if there is none yet, put the request into the next one.
 
-    What it used is in the ledger since it was collected.
+    What it used is in the ledger since it was collected, so a reply needs no budget. Raise
+    UnansweredError if it is too late for a batch.
     """
     try:
         return CallResult(NOTHING_USED, 0.0, await model.call(request))
     except WantedError as wanted:
-        wanted.put(key, await budget.commit(payer, one, calls))
+        if not budget.is_stopped:
+            wanted.put(key, await budget.commit(payer, one, calls))
         raise
     except CallError as error:
         return CallResult(NOTHING_USED, 0.0, error=error)
