@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -93,12 +93,7 @@ async def call_once(
         return CallResult(used, took_ms, error=error, release=release)
 
     try:
-        if tally.stopping:
-            release()
-            raise ClosedError
-        left = budget.left
-        call = model.call(request)
-        reply = await (call if left is None else _in_time(call, left))
+        reply = await _sent(model, request, budget, tally)
         used = used_by(reply)
         return CallResult(used, (time.monotonic() - began) * 1000, reply, release=release)
     except TimeoutError:
@@ -110,6 +105,9 @@ async def call_once(
             used = used_by(Reply("", usage=error.usage))
     except UsageError as wrong:  # this subject cannot start; others can
         error = CallError("not_found", str(wrong), sent=False)
+    except ClosedError:  # it was not sent
+        release()
+        raise
     except asyncio.CancelledError:
         cut = CallError("cancelled", "The run was stopped before the reply came.")
         raise CutError(failed(cut)) from None
@@ -118,9 +116,13 @@ async def call_once(
     return failed(error, NOT_KNOWN if error.perhaps_paid and not error.usage else used)
 
 
-async def _in_time(call: Awaitable[Reply], left: float) -> Reply:
+async def _sent(model: Model, request: Request, budget: Budget, tally: Tally) -> Reply:
+    if tally.stopping:
+        raise ClosedError
+    if (left := budget.left) is None:
+        return await model.call(request)
     async with asyncio.timeout(left):
-        return await call
+        return await model.call(request)
 
 
 def used_of(prices: Prices, subject: Subject, reply: Reply) -> Amount:
