@@ -196,7 +196,13 @@ def sign_of_life(store: Store, worker: str) -> tuple[str, tuple[Any, ...]]:
 def may_write(store: Store, run_id: str, connection: Connection) -> bool:
     """Whether this process may write the records of a run. Asks only after a long silence."""
     lease = store.leases.get(run_id)
-    if lease is None or lease.is_fresh:
+    return lease is None or lease.is_fresh or holds_run(store, run_id, connection)
+
+
+def holds_run(store: Store, run_id: str, connection: Connection) -> bool:
+    """Whether no other process has taken a run, nor can until the transaction ends. Always asks."""
+    lease = store.leases.get(run_id)
+    if lease is None:
         return True
     query = update(RUN).where(RUN.c.id == run_id, RUN.c.owner == lease.owner)
     beat = query.values(beat=shared_clock(store.engine))

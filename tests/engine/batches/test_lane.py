@@ -285,10 +285,10 @@ def test_a_batch_that_another_process_dropped_is_not_submitted(
     server, store, tmp_path, monkeypatch
 ):
     def late(at, batch, when):
-        (found,) = batches_of(at, batch.rsplit("-", 1)[0])
+        (found,) = batches_of(at, batch.run)
         for _ in range(2):  # what it holds is released once
             drop_batch(at, found, [released(found)])
-        return begin_submission(at, batch, when)
+        begin_submission(at, batch, when)
 
     with monkeypatch.context() as patch:
         patch.setattr(outbox, "begin_submission", late)

@@ -29,12 +29,15 @@ from pennyweight.models.model import Reply
 from pennyweight.models.prices import Prices
 from pennyweight.store.lanes.batches import (
     BatchRequest,
+    SettledRequest,
     StoredBatch,
     answers_in,
     batches_of,
     drop_batch,
+    end_batch,
     is_known,
     known_handles,
+    note_handle,
     requests_out,
     rest_of,
     set_batch,
@@ -131,7 +134,7 @@ class Inbox:
                 unsure |= same and not remote.has_ended
                 mine = same and remote.has_ended and self._is_ours(batch, service, remote)
             if mine:
-                set_batch(self.store, batch.id, state="out", handle=remote.handle)
+                note_handle(self.store, batch.id, remote.handle)
                 return remote
         if not unsure and time.time() - batch.at > SETTLING:
             drop_batch(self.store, batch, [released(batch)])
@@ -199,14 +202,12 @@ class Inbox:
             paid = rest[: max(0, unread - lost)]
             lost += len(paid)
             result = CallResult(NOT_KNOWN, 0.0, None, wrong)
-            calls = [
-                call_row(
-                    self.kind, one.key, member.model, result, Amount(one.held_usd, one.held_tokens)
-                )
-                for one in paid
-            ]
-            self._write(batch, [(_failed(one, wrong), None) for one in rest], calls)
-        set_batch(self.store, batch.id, state="ended", done=batch.requests, problem=problem or None)
+            calls = {one.id: self._call(one, member, result) for one in paid}
+            self._write(
+                batch,
+                [SettledRequest(_failed(one, wrong), call=calls.get(one.id)) for one in rest],
+            )
+        end_batch(self.store, batch, problem or None)
         return lost
 
     def _groups(self, rows: Iterator[ResultRow | None]) -> Iterator[dict[str, ResultRow]]:
@@ -226,8 +227,7 @@ class Inbox:
             yield group
 
     def _settle(self, batch: StoredBatch, member: LaneMember, rows: dict[str, ResultRow]) -> None:
-        settled: list[tuple[BatchRequest, str | None]] = []
-        calls: list[Row] = []
+        settled: list[SettledRequest] = []
         for id_, request in requests_out(self.store, batch.id, rows.keys()).items():
             row = rows[id_]
             body, reply, error, used = None, None, None, NOTHING_USED
@@ -240,28 +240,26 @@ class Inbox:
                     used = self._used(member, Reply("", usage=wrong.usage))
                 elif wrong.perhaps_paid:
                     used = NOT_KNOWN
-            settled.append(
-                (_failed(request, error) if error else replace(request, state="answered"), body)
-            )
-            if not row.ended:
-                most = Amount(request.held_usd, request.held_tokens)
-                result = CallResult(used, 0.0, reply, error)
-                calls.append(call_row(self.kind, request.key, member.model, result, most))
-        self._write(batch, settled, calls)
+            result = CallResult(used, 0.0, reply, error)
+            call = None if row.ended else self._call(request, member, result)
+            now = _failed(request, error) if error else replace(request, state="answered")
+            settled.append(SettledRequest(now, body, call))
+        self._write(batch, settled)
+
+    def _call(self, request: BatchRequest, member: LaneMember, result: CallResult) -> Row:
+        most = Amount(request.held_usd, request.held_tokens)
+        return call_row(self.kind, request.key, member.model, result, most)
 
     def _used(self, member: LaneMember, reply: Reply) -> Amount:
         return used_of(self.prices, member.subject, reply)
 
-    def _write(
-        self,
-        batch: StoredBatch,
-        settled: list[tuple[BatchRequest, str | None]],
-        calls: list[Row],
-    ) -> None:
+    def _write(self, batch: StoredBatch, settled: list[SettledRequest]) -> None:
         """Store results with their calls, and take back what was held for them."""
-        usd = sum(one.held_usd or 0.0 for one, _ in settled)
-        tokens = sum(one.held_tokens or 0 for one, _ in settled)
-        settle_requests(self.store, settled, [*calls, reserved_row(batch.run, -usd, -tokens)])
+
+        def release(usd: float, tokens: int) -> Row:
+            return reserved_row(batch.run, -usd, -tokens)
+
+        settle_requests(self.store, batch, settled, release)
 
 
 def _failed(request: BatchRequest, error: CallError) -> BatchRequest:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -19,7 +20,7 @@ from pennyweight.engine.batches.pending import (
     lane_subjects,
 )
 from pennyweight.engine.budget import Amount
-from pennyweight.engine.ending import BatchesOut
+from pennyweight.engine.ending import BatchesOut, TakenOver
 from pennyweight.engine.execution import model_of
 from pennyweight.engine.tally import Tally
 from pennyweight.errors import UsageError
@@ -30,6 +31,7 @@ from pennyweight.models.prices import Prices
 from pennyweight.record import AttemptKey
 from pennyweight.store.lanes.batches import (
     RequestState,
+    RunLostError,
     batches_of,
     first_submission,
     forget_replies,
@@ -60,6 +62,8 @@ class BatchLane:
     """Whether the deadline has passed, so that what is not answered is called live."""
     states: dict[str, tuple[RequestState, int]] = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
+    is_lost: bool = False
+    """Whether another process has continued the run."""
 
     @classmethod
     def of(
@@ -89,7 +93,8 @@ class BatchLane:
 
     def collect(self) -> None:
         """Take in what has come back from the providers."""
-        self.inbox.collect()
+        with self._while_held():
+            self.inbox.collect()
         self.states = request_states(self.store, self.run)
 
     def wrapped(self, models: Mapping[str, Model]) -> dict[str, Model]:
@@ -102,10 +107,17 @@ class BatchLane:
     def close(self, tally: Tally, *, is_cut: bool = False) -> None:
         """Submit what waits, unless the run was interrupted; set the reason if a batch is out."""
         tally.notes += self.inbox.notes
+        if not tally.lost:
+            with self._while_held():
+                self._close(tally, is_cut=is_cut)
+        self.outbox.close()
+        if self.is_lost and not tally.lost:
+            tally.stop_reason = TakenOver()
+
+    def _close(self, tally: Tally, *, is_cut: bool) -> None:
         mark_told(self.store, self.run, self.told)
-        if is_cut or tally.lost:
-            if not tally.lost:
-                self.outbox.discard()
+        if is_cut:
+            self.outbox.discard()
             return
         self.outbox.submit()
         under_way = batches_of(self.store, self.run, ("submitting", "out"))
@@ -115,6 +127,14 @@ class BatchLane:
             tally.set_reason(BatchesOut(requests, len(out), self.outbox.refused))
         elif self.kind == "attempt" or tally.stop_reason is None:
             forget_replies(self.store, self.run, self.kind, self.members)
+
+    @contextmanager
+    def _while_held(self) -> Iterator[None]:
+        """Change nothing any more once another process has continued the run."""
+        try:
+            yield
+        except RunLostError:
+            self.is_lost = True
 
     def reply(self, member: LaneMember, request: Request) -> Reply | None:
         """Return the reply to a request; None if it is to be called live.
@@ -142,7 +162,8 @@ class BatchLane:
 
         def put(key: AttemptKey, most: Amount) -> None:
             wanted = wanted_request(key, id_, times, most)
-            self.outbox.put(member.service, member.subject.name, path, line, wanted)
+            with self._while_held():
+                self.outbox.put(member.service, member.subject.name, path, line, wanted)
             self.states[id_] = "out", times + 1
 
         raise WantedError(put)

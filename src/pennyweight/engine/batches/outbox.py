@@ -23,7 +23,8 @@ from pennyweight.store.lanes.batches import (
     add_requests,
     begin_submission,
     drop_batch,
-    set_batch,
+    make_ready,
+    note_handle,
 )
 from pennyweight.store.store import Store
 
@@ -122,13 +123,20 @@ class Outbox:
             self._write(found)
 
     def submit(self) -> None:
-        """Submit what waits. After a refusal the requests are free for another batch."""
+        """Submit what waits. After a refusal the requests are free for another batch.
+
+        Raise RunLostError as soon as another process has continued the run.
+        """
         waiting = [*self._full, *self._open.values()]
         self._full, self._open = [], {}
-        for one in waiting:
-            with one.file:
-                if not self.refused:
-                    self._submit(one)
+        try:
+            for one in waiting:
+                with one.file:
+                    if not self.refused:
+                        self._submit(one)
+        finally:
+            for one in waiting:
+                one.file.close()
         if self.refused:
             for one in waiting:
                 if one.batch.state == "preparing":
@@ -136,27 +144,31 @@ class Outbox:
 
     def discard(self) -> None:
         """Forget what waits: nothing of it was sent."""
+        waiting = [*self._full, *self._open.values()]
+        self.close()
+        for one in waiting:
+            drop_batch(self.store, one.batch)
+
+    def close(self) -> None:
+        """Close the files of what waits."""
         for one in (*self._full, *self._open.values()):
             one.file.close()
-            drop_batch(self.store, one.batch)
         self._full, self._open = [], {}
 
     def _write(self, one: OpenBatch) -> None:
-        add_requests(self.store, one.unwritten)
+        add_requests(self.store, one.batch, one.unwritten)
         one.unwritten.clear()
 
     def _submit(self, one: OpenBatch) -> None:
         store, batch = self.store, one.batch
-        self._write(one)
         one.finish()
         held = reserved_row(self.run, batch.held_usd, batch.held_tokens)
-        counts = {n: getattr(batch, n) for n in ("requests", "held_usd", "held_tokens")}
-        set_batch(store, batch.id, [held], state="ready", **counts)
+        make_ready(store, batch, one.unwritten, held)
+        one.unwritten.clear()
         one.batch = replace(batch, state="ready")
 
         def submitting() -> None:
-            if not begin_submission(store, batch.id, time.time()):
-                raise CallError("bad_request", "Another process continued this run.")
+            begin_submission(store, batch, time.time())
             one.batch = replace(one.batch, state="submitting")
 
         try:
@@ -168,7 +180,7 @@ class Outbox:
                 drop_batch(store, batch, [released(batch)])
                 one.batch = replace(one.batch, state="dropped")
             return
-        set_batch(store, batch.id, state="out", handle=remote.handle)
+        note_handle(store, batch.id, remote.handle)
         one.batch = replace(one.batch, state="out")
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from pennyweight.errors import UsageError
 from pennyweight.record import KEY, AttemptKey
 from pennyweight.store.bulk_insert import insert
 from pennyweight.store.connection import guarded
+from pennyweight.store.lease import holds_run
 from pennyweight.store.store import CALL_COLUMNS, Row, Store
 from pennyweight.store.tables import BATCH, CALL, RECORD, REQUEST
 from pennyweight.text.format import plural
@@ -57,12 +59,34 @@ class BatchRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class SettledRequest:
+    """A request with its new state, its reply as JSON, and its call for the ledger."""
+
+    request: BatchRequest
+    body: str | None = None
+    call: Row | None = None
+
+
+class RunLostError(Exception):
+    """Another process has continued the run, so its batches are not changed any more."""
+
+
+@dataclass(frozen=True, slots=True)
 class OutBatches:
     """What is out at providers: batches, their requests, and how many of these are answered."""
 
     batches: int = 0
     requests: int = 0
     done: int = 0
+
+
+@contextmanager
+def _owned(store: Store, run: str) -> Iterator[Connection]:
+    """Begin a transaction about a run that no other process has taken."""
+    with guarded(store.address), store.engine.begin() as connection:
+        if not holds_run(store, run, connection):
+            raise RunLostError
+        yield connection
 
 
 _FIELDS = tuple(f.name for f in fields(BatchRequest) if f.name != "key")
@@ -116,35 +140,76 @@ def first_submission(store: Store, run: str) -> float | None:
 
 def add_batch(store: Store, batch: StoredBatch) -> None:
     """Add a batch that is being prepared."""
-    with guarded(store.address), store.engine.begin() as connection:
+    with _owned(store, batch.run) as connection:
         connection.execute(BATCH.insert().values(asdict(batch)))
 
 
-def add_requests(store: Store, requests: Sequence[BatchRequest]) -> None:
-    """Add requests to a batch; one that was in an earlier batch moves to this one."""
-    rows = [_request_row(request) for request in requests]
-    with guarded(store.address), store.engine.begin() as connection:
-        insert(connection, REQUEST, _REQUEST_COLUMNS, rows)
-
-
-def set_batch(store: Store, batch: str, calls: Sequence[Row] = (), **values: Any) -> None:
-    """Change columns of a batch, and add rows to the ledger, in one transaction."""
+def set_batch(store: Store, batch: str, **values: Any) -> None:
+    """Change columns of a batch."""
     with guarded(store.address), store.engine.begin() as connection:
         connection.execute(update(BATCH).where(BATCH.c.id == batch).values(**values))
-        insert(connection, CALL, CALL_COLUMNS, calls)
 
 
-def begin_submission(store: Store, batch: str, at: float) -> bool:
-    """Mark a batch as being submitted; false if another process has dropped it."""
-    ready = update(BATCH).where(BATCH.c.id == batch, BATCH.c.state == "ready")
+def add_requests(store: Store, batch: StoredBatch, requests: Sequence[BatchRequest]) -> None:
+    """Add requests to a batch that is being prepared.
+
+    A request that was in an earlier batch moves to this one. Raise RunLostError if another process
+    has dropped the batch.
+    """
+    with _owned(store, batch.run) as connection:
+        _advance(connection, batch, "preparing", "preparing")
+        _add(connection, requests)
+
+
+def make_ready(
+    store: Store, batch: StoredBatch, requests: Sequence[BatchRequest], held: Row
+) -> None:
+    """Complete a batch: its last requests, what it holds, and that in the ledger, all at once."""
+    sums = {n: getattr(batch, n) for n in ("requests", "held_usd", "held_tokens")}
+    with _owned(store, batch.run) as connection:
+        _advance(connection, batch, "preparing", "ready", **sums)
+        _add(connection, requests)
+        insert(connection, CALL, CALL_COLUMNS, [held])
+
+
+def begin_submission(store: Store, batch: StoredBatch, at: float) -> None:
+    """Mark a batch as being submitted."""
+    with _owned(store, batch.run) as connection:
+        _advance(connection, batch, "ready", "submitting", at=at)
+
+
+def _advance(
+    connection: Connection, batch: StoredBatch, state: BatchState, to: BatchState, **values: Any
+) -> None:
+    """Change the state of a batch; raise RunLostError if another process has changed it."""
+    query = update(BATCH).where(BATCH.c.id == batch.id, BATCH.c.state == state)
+    if not connection.execute(query.values(state=to, **values)).rowcount:
+        raise RunLostError
+
+
+def _add(connection: Connection, requests: Sequence[BatchRequest]) -> None:
+    rows = [_request_row(request) for request in requests]
+    insert(connection, REQUEST, _REQUEST_COLUMNS, rows)
+
+
+def note_handle(store: Store, batch: str, handle: str) -> None:
+    """Note the provider's id of a batch that was submitted, also if the run was lost meanwhile."""
+    submitting = update(BATCH).where(BATCH.c.id == batch, BATCH.c.state == "submitting")
     with guarded(store.address), store.engine.begin() as connection:
-        return bool(connection.execute(ready.values(state="submitting", at=at)).rowcount)
+        connection.execute(submitting.values(state="out", handle=handle))
+
+
+def end_batch(store: Store, batch: StoredBatch, problem: str | None) -> None:
+    """Note that all requests of a batch are settled."""
+    known = update(BATCH).where(BATCH.c.id == batch.id, BATCH.c.state.in_(UNDER_WAY))
+    with _owned(store, batch.run) as connection:
+        connection.execute(known.values(state="ended", done=batch.requests, problem=problem))
 
 
 def drop_batch(store: Store, batch: StoredBatch, calls: Sequence[Row] = ()) -> None:
     """Forget a batch that was never submitted, once; its requests may go into another one."""
     known = update(BATCH).where(BATCH.c.id == batch.id, BATCH.c.state.in_(UNDER_WAY))
-    with guarded(store.address), store.engine.begin() as connection:
+    with _owned(store, batch.run) as connection:
         if connection.execute(known.values(state="dropped")).rowcount:
             connection.execute(delete(REQUEST).where(REQUEST.c.batch == batch.id))
             insert(connection, CALL, CALL_COLUMNS, calls)
@@ -196,32 +261,40 @@ def answers_in(store: Store, batch: str) -> int:
 
 
 def settle_requests(
-    store: Store, settled: Sequence[tuple[BatchRequest, str | None]], calls: Sequence[Row]
+    store: Store,
+    batch: StoredBatch,
+    settled: Sequence[SettledRequest],
+    release: Callable[[float, int], Row],
 ) -> None:
-    """Store the state and reply of requests with their calls, in one transaction.
+    """Store the results of requests with their calls, in one transaction.
 
-    A request that is not out any more stays as it is: its reply was stored before.
+    `release` returns the row of the ledger that takes back what was held for them. A request that
+    is not out any more stays as it is: its reply and its call were stored before.
     """
     c = REQUEST.c
     changed = ("state", "error_kind", "error", "body")
-    query = (
-        update(REQUEST)
-        .where(c.run == bindparam("in_run"), c.id == bindparam("of_id"), c.state == "out")
-        .values({name: bindparam(f"new_{name}") for name in changed})
-    )
-    values = [
-        {
-            "in_run": one.key.run,
-            "of_id": one.id,
-            **{f"new_{n}": getattr(one, n, None) for n in changed[:-1]},
-            "new_body": body,
-        }
-        for one, body in settled
-    ]
-    with guarded(store.address), store.engine.begin() as connection:
-        if values:
-            connection.execute(query, values)
-        insert(connection, CALL, CALL_COLUMNS, calls)
+    query = update(REQUEST).where(c.run == batch.run, c.id == bindparam("of_id"))
+    query = query.values({name: bindparam(f"new_{name}") for name in changed})
+    ids = [one.request.id for one in settled]
+    owed = select(c.id).where(c.batch == batch.id, c.state == "out", c.id.in_(ids))
+    with _owned(store, batch.run) as connection:
+        out = set(connection.scalars(owed.with_for_update()))
+        found = [one for one in settled if one.request.id in out]
+        if not found:
+            return
+        values = [
+            {
+                "of_id": one.request.id,
+                **{f"new_{n}": getattr(one.request, n) for n in changed[:-1]},
+                "new_body": one.body,
+            }
+            for one in found
+        ]
+        connection.execute(query, values)
+        usd = sum(one.request.held_usd or 0.0 for one in found)
+        tokens = sum(one.request.held_tokens or 0 for one in found)
+        calls = [one.call for one in found if one.call]
+        insert(connection, CALL, CALL_COLUMNS, [*calls, release(usd, tokens)])
 
 
 def reply_of(store: Store, run: str, id: str) -> tuple[str | None, str | None, str | None]:  # noqa: A002
@@ -235,10 +308,12 @@ def reply_of(store: Store, run: str, id: str) -> tuple[str | None, str | None, s
 
 def mark_told(store: Store, run: str, ids: Iterable[str]) -> None:
     """Note that the errors of requests are in records, so that they may be made again."""
-    query = update(REQUEST).where(REQUEST.c.run == run, REQUEST.c.id == bindparam("of_id"))
+    c = REQUEST.c
+    over = (c.state == "failed") | (c.state == "refused")
+    query = update(REQUEST).where(c.run == run, c.id == bindparam("of_id"), over)
     values = [{"of_id": id_} for id_ in ids]
     if values:
-        with guarded(store.address), store.engine.begin() as connection:
+        with _owned(store, run) as connection:
             connection.execute(query.values(state="told", attempts=0), values)
 
 
@@ -250,7 +325,7 @@ def forget_replies(store: Store, run: str, kind: str, subjects: Collection[str])
     own = BATCH.c.run == run, BATCH.c.kind == kind, BATCH.c.subject.in_(subjects)
     of_them = c.run == run, c.body.is_not(None), c.batch.in_(select(BATCH.c.id).where(*own))
     query = update(REQUEST).where(*of_them, *(made if kind == "attempt" else ()))
-    with guarded(store.address), store.engine.begin() as connection:
+    with _owned(store, run) as connection:
         connection.execute(query.values(body=None))
 
 
