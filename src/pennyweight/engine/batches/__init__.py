@@ -7,5 +7,4 @@ Tested elsewhere:
     inbox.py: tests/engine/batches/test_kill.py
     outbox.py: tests/engine/batches/test_lane.py
     pending.py: tests/engine/batches/test_lane.py
-    waiting.py: tests/engine/batches/test_lane.py
 """

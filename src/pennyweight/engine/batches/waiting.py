@@ -43,11 +43,12 @@ class BatchWait:
     ) -> None:
         """Return when a batch has ended, has to be found again, or the deadline has come."""
         services = _services(suite)
-        first = first_submission(store, run.id)
+        first = store.patiently(lambda _: first_submission(store, run.id))
         end = None if self.deadline is None or first is None else first + self.deadline
         began = time.time()
         while True:
-            out = out_batches(store, [run.id]).get(run.id, OutBatches())
+            known = store.patiently(lambda _: out_batches(store, [run.id]))
+            out = known.get(run.id, OutBatches())
             rest = self.poll
             if end is not None and end > time.time():
                 rest = min(rest, end - time.time())
@@ -55,7 +56,8 @@ class BatchWait:
             time.sleep(rest)
             if end is not None and began < end <= time.time():
                 return
-            if any(_has_ended(one, services, store) for one in batches_of(store, run.id)):
+            under_way = store.patiently(lambda _: batches_of(store, run.id))
+            if any(_has_ended(one, services, store) for one in under_way):
                 return
 
 
@@ -85,5 +87,5 @@ def _has_ended(
         return error.kind not in RETRYABLE
     done = min(remote.done or 0, batch.requests)
     if done != batch.done:
-        set_batch(store, batch.id, done=done)
+        store.patiently(lambda _: set_batch(store, batch.id, done=done))
     return remote.has_ended

@@ -1,0 +1,36 @@
+"""Waiting for batches that are out."""
+
+from contextlib import closing
+
+import pytest
+
+import pennyweight
+from batch_serving import batch_server, batch_suite
+from pennyweight.api.lanes.collect import collect
+from pennyweight.engine.batches import waiting
+from pennyweight.errors import StoreError
+from pennyweight.store.store import Store
+
+
+@pytest.mark.parametrize(
+    "read", ["first_submission", "out_batches", "batches_of", "set_batch"], ids=str
+)
+def test_a_database_that_restarts_is_waited_for(read, tmp_path, monkeypatch):
+    real, failed = getattr(waiting, read), []
+
+    def restarting(*given, **values):
+        if not failed:
+            failed.append(read)
+            raise StoreError("The server is restarting.", transient=True)
+        return real(*given, **values)
+
+    class Watch(pennyweight.Watcher):
+        def waiting(self, out, pause):
+            server.control(hold=False)
+
+    monkeypatch.setattr(waiting, read, restarting)
+    with batch_server(tmp_path) as server, closing(Store(str(tmp_path / "s.db"))) as store:
+        server.control(hold=True)
+        pennyweight.run(batch_suite(tmp_path, server), store=store)
+        run = collect(store=store, wait=True, deadline=3600, poll=0.01, watch=Watch())
+        assert (run.status, failed) == ("done", [read])
