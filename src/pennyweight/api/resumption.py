@@ -11,6 +11,7 @@ from pennyweight.api.stored_suites import open_stored
 from pennyweight.api.suites import is_own_file
 from pennyweight.engine.resume import resume_plan
 from pennyweight.errors import UsageError
+from pennyweight.store.lanes.batches import out_batches
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.suite.definition import GivenSuite
 from pennyweight.suite.narrowing import Narrowing, option_words
@@ -31,6 +32,7 @@ def resumed(
     file: GivenSuite | None = None,
     as_stored: bool = False,
     keyless: bool = False,
+    record: Path | None = None,
 ) -> tuple[StoredRun, LoadedSuite]:
     """Find the run to continue and the suite as it is now; ask whether changes are intended.
 
@@ -50,6 +52,10 @@ def resumed(
         run, by, trust=watch.trust, file=file, as_stored=as_stored, asked=asked, keyless=keyless,
         command=command,
     )  # fmt: skip
+    if not keyless and out_batches(store, [run.id]):
+        from pennyweight.engine.batches.lane import check_out  # noqa: PLC0415 - most runs need none
+
+        check_out(suite, run, store, record)
     if not watch.approve(run, resume_plan(run, suite, store)):
         raise UsageError(
             f"Run {run.id} was not resumed, because its suite or tasks changed. To resume it with "

@@ -124,14 +124,15 @@ def resume(
     """
     from pennyweight.api.resumption import resumed  # noqa: PLC0415 - a new run starts without it
 
-    watch, at = watcher(watch, progress), open_store(store)
-    asked = Narrowing.of(**options)
+    watch, at, asked = watcher(watch, progress), open_store(store), Narrowing.of(**options)
     typed = "collect" if batches else "run --resume"
-    found, loaded = resumed(run, at, by, watch, asked, typed, file=suite, as_stored=as_stored)
+    tape = None if record is None else Path(record)
+    found, loaded = resumed(
+        run, at, by, watch, asked, typed, file=suite, as_stored=as_stored, record=tape
+    )
     check_whole(loaded, until)
     if force:
         break_lease(at, found.id)
-    tape = None if record is None else Path(record)
     job = _Job(loaded, found, at, watch, tape, fresh=False, batches=batches)
     return outside_a_loop(lambda: _exported(job, until, otel, on))
 
@@ -246,8 +247,7 @@ class _Job:
         try:
             _ = self.store.engine
         except StoreError as error:
-            advice = "Nothing was called; --store names another."
-            raise StoreError(error.problem, advice) from error
+            raise StoreError(error.problem, "Nothing was called; --store names another.") from error
         for note in fetched(self.suite):
             self.watch.note(note)
         return replace(self, began=time.monotonic())

@@ -32,7 +32,7 @@ from pennyweight.models.prices import Prices
 from pennyweight.models.providers import find
 from pennyweight.record import AttemptKey
 from pennyweight.schema.user_code import suite_folder
-from pennyweight.store.lanes.batches import keys_under_way, out_batches
+from pennyweight.store.lanes.batches import keys_under_way, open_subjects, out_batches
 from pennyweight.store.shared_runs import (
     errors_by_kind,
     failed_attempts,
@@ -226,6 +226,8 @@ class _Execution:
     places: int | None = None
     engine: Engine | None = None
     paces: Sequence[Pace] = ()
+    uses_lane: bool = False
+    """Whether attempts are made in batches, or were, so that their replies are collected."""
 
     def lose(self) -> None:
         """Stop at once because another process has the run now; called from any thread."""
@@ -234,6 +236,8 @@ class _Execution:
     def complete(self) -> AttemptsResult:
         """Make the attempts and store how that ended."""
         suite, run, store, tally = self.suite, self.run, self.store, self.tally
+        goes_out = any(in_lane(subject, suite.limits) for subject in suite.subjects)
+        self.uses_lane = goes_out or bool(open_subjects(store, run.id, "attempt"))
         todo, tally.total = begin(run, suite, store)
         failed = {} if self.retries else self._failed()
         if failed:
@@ -246,7 +250,7 @@ class _Execution:
         except BaseException as error:
             patience = 0.0 if isinstance(error, StoreError) else None  # it has been waited for
             with contextlib.suppress(StoreError):
-                status = "waiting" if self._uses_lane and out_batches(store, [run.id]) else "failed"
+                status = "waiting" if self.uses_lane and out_batches(store, [run.id]) else "failed"
                 store.set_run(run.id, patience=patience, status=status, ended=time.time())
             raise
         return self._finish(interrupted)
@@ -256,10 +260,6 @@ class _Execution:
         again = keys_under_way(self.store, self.run.id)
         failed = failed_attempts(self.store, self.run.id)
         return {key: kind for key, kind in failed.items() if key not in again}
-
-    @property
-    def _uses_lane(self) -> bool:
-        return any(in_lane(subject, self.suite.limits) for subject in self.suite.subjects)
 
     def _status(self, interrupted: bool) -> str:
         tally = self.tally
@@ -295,7 +295,7 @@ class _Execution:
         """Make attempts, alone or with others; return whether a signal interrupted that."""
         suite, run, store = self.suite, self.run, self.store
         alone = self.record or suite.is_part or not (self.helpers or can_share(store))
-        if alone or self._uses_lane:
+        if alone or self.uses_lane:
             take_down(store, run.id)
             return self._run(lambda: OwnAttempts(todo))
         put_up_plan(suite, run, store, todo, self.tally.total)
@@ -338,7 +338,7 @@ class _Execution:
         for model in models.values():
             model.limit = self.places or model.limit
         with recorded(models, self.record) as recording:
-            if self._uses_lane:
+            if self.uses_lane:
                 return self._in_lane(recording, source)
             return asyncio.run(self._make(recording, source))
 
@@ -365,7 +365,7 @@ class _Execution:
         if isinstance(source, LeasedAttempts):
             source.worker.limit(budget)
             turns = source.worker.turns
-        if not self._uses_lane:
+        if not self.uses_lane:
             models, self.paces = paced(models, self.suite.limits, turns)
         tally = self.tally
 

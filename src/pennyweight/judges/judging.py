@@ -29,6 +29,7 @@ from pennyweight.record import KEY, AttemptKey
 from pennyweight.scoring.consensus import disagree
 from pennyweight.store.bills import make_latest
 from pennyweight.store.cells import json_cell
+from pennyweight.store.lanes.batches import open_subjects
 from pennyweight.store.store import JUDGMENT_COLUMNS, Row, Store, StoredRun
 from pennyweight.stored_runs.transcript import asked_of, calls_of, turns_of
 from pennyweight.suite.values import Judging, Limits, Price
@@ -174,7 +175,8 @@ class JudgingSession:
         """Ask the judges, those of the batch lane by batches; return whether it was interrupted."""
         job, judges = self.job, (*self.judging.judges, *self.judging.more)
         self.models, self.paces = paced(self.models, job.limits)
-        if not any(in_lane(judge, job.limits) for judge in judges):
+        before = open_subjects(job.store, job.run.id, "judge")
+        if not any(in_lane(judge, job.limits) or judge.name in before for judge in judges):
             return asyncio.run(self.work())
         from pennyweight.engine.batches.lane import BatchLane  # noqa: PLC0415 - most runs need none
 

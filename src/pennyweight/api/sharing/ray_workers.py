@@ -80,7 +80,7 @@ class RayWorkers:
 
     def check(self) -> None:
         """Refuse what cannot work, before anything is started."""
-        check_live(self.suite)
+        check_live(self.suite, self.run, self.store)
         if self.address and "://" not in self.store.address:
             raise UsageError(
                 "The store is an SQLite file, which the nodes of a cluster cannot share. Use "

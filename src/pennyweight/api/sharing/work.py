@@ -85,7 +85,7 @@ def put_up(
     else:
         loaded = open_suite(suite or "suite.yaml", by=by, narrowing=asked)
         found = new_run(loaded)
-    check_live(loaded)
+    check_live(loaded, found, at)
     for note in warnings(loaded, model_of):
         watch.note(note)
     if not resume:

@@ -66,6 +66,8 @@ class LaneMember:
     service: BatchService
     model: str
     """The model's name in the ledger."""
+    is_late: bool = False
+    """Whether what is not answered yet is to be called live: batches that are out are stopped."""
 
 
 @dataclass(slots=True)
@@ -77,8 +79,6 @@ class Inbox:
     kind: str
     members: Mapping[str, LaneMember]
     prices: Prices
-    late: bool = False
-    """Whether what is not answered yet is to be called live: batches that are out are stopped."""
     unread: int = 0
     """Lines of the results of the present batch that could not be understood."""
     notes: list[str] = field(default_factory=list)
@@ -150,7 +150,7 @@ class Inbox:
         if not remote.has_ended:
             if remote.done and remote.done != batch.done:
                 set_batch(self.store, batch.id, done=min(remote.done, batch.requests))
-            if self.late:
+            if member.is_late:
                 with suppress(CallError):  # it ends by itself then
                     member.service.cancel(remote.handle)
             return False

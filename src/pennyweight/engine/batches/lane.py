@@ -19,6 +19,7 @@ from pennyweight.engine.batches.pending import (
     in_lane,
     lane_subjects,
 )
+from pennyweight.engine.batches.waiting import services_of
 from pennyweight.engine.budget import Amount
 from pennyweight.engine.ending import BatchesOut, TakenOver
 from pennyweight.engine.execution import model_of
@@ -36,14 +37,18 @@ from pennyweight.store.lanes.batches import (
     first_submission,
     forget_replies,
     mark_told,
+    open_subjects,
     reply_of,
     request_states,
 )
-from pennyweight.store.store import Store
+from pennyweight.store.store import Store, StoredRun
 from pennyweight.suite.values import Limits, LoadedSuite, Subject
+from pennyweight.text.format import plural
+from pennyweight.text.safe import clean
 
 MAX_BATCHES = 3
 """How many batches a request may be in before its failure is final."""
+_NO_TAPE = "--record records live calls, not the replies of batches."
 ROOM = 64
 """Bytes of a file besides its requests, at most."""
 
@@ -58,8 +63,6 @@ class BatchLane:
     members: Mapping[str, LaneMember]
     inbox: Inbox
     outbox: Outbox
-    is_late: bool = False
-    """Whether the deadline has passed, so that what is not answered is called live."""
     states: dict[str, tuple[RequestState, int]] = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
     is_lost: bool = False
@@ -77,19 +80,22 @@ class BatchLane:
         limits: Limits,
         deadline: float | None = None,
     ) -> BatchLane:
-        """Open the lane of the subjects that use it.
+        """Open the lane of the subjects that use it, or used it and have batches out.
 
-        `deadline` is in seconds since the first batch of the run was submitted.
+        `deadline` is in seconds since the first batch of the run was submitted. Those that do not
+        use the lane any more are late.
         """
-        members = {}
-        for subject in subjects:
-            service = models[subject.name].batches() if in_lane(subject, limits) else None
-            if service is not None:
-                members[subject.name] = LaneMember(subject, service, models[subject.name].name)
         first = first_submission(store, run) if deadline is not None else None
         late = first is not None and deadline is not None and time.time() >= first + deadline
-        inbox = Inbox(store, run, kind, members, prices, late)
-        return cls(store, run, kind, members, inbox, Outbox(store, run, kind), late)
+        before, members = open_subjects(store, run, kind), {}
+        for subject in subjects:
+            model, stays = models[subject.name], in_lane(subject, limits)
+            service = model.batches() if stays or subject.name in before else None
+            if service is not None:
+                is_late = late or not stays
+                members[subject.name] = LaneMember(subject, service, model.name, is_late)
+        inbox = Inbox(store, run, kind, members, prices)
+        return cls(store, run, kind, members, inbox, Outbox(store, run, kind))
 
     def collect(self) -> None:
         """Take in what has come back from the providers."""
@@ -150,11 +156,13 @@ class BatchLane:
             body, _, _ = reply_of(self.store, self.run, id_)
             if body is not None:
                 return member.service.reply(ResultRow(id_, 200, json.loads(body)))
-        if state == "refused" or (state == "failed" and times >= MAX_BATCHES and not self.is_late):
+        if state == "refused" or (
+            state == "failed" and times >= MAX_BATCHES and not member.is_late
+        ):
             _, kind, error = reply_of(self.store, self.run, id_)
             self.told.append(id_)
             raise CallError(cast("Kind", kind), error or "", final=True)
-        if self.is_late:
+        if member.is_late:
             return None
         if len(line) + ROOM > member.service.size.bytes:
             text = "The request is larger than a batch of this provider may be."
@@ -219,10 +227,28 @@ class LateModel(BatchedModel):
         return await self._live.call(request) if reply is None else reply
 
 
+def check_out(suite: LoadedSuite, run: StoredRun, store: Store, record: Path | None) -> None:
+    """Raise UsageError if batches of a run are out whose replies its suite has no use for."""
+    out = batches_of(store, run.id, ("submitting", "out"))
+    if record:
+        raise UsageError(_NO_TAPE)
+    services = services_of(suite)
+    for batch in out:
+        if services(batch.kind, batch.subject) is None:
+            own = [one for one in out if one.subject == batch.subject]
+            requests = plural(sum(one.requests for one in own), "request")
+            raise UsageError(
+                f"Run {run.id} waits for {requests} of {clean(batch.subject)} in batches, and the "
+                f"suite no longer asks for them. Put {clean(batch.subject)} back until "
+                f"'pennyweight collect {run.id}' has fetched the replies, or delete the run with "
+                f"'pennyweight rm {run.id} --yes': the provider charges for them all the same."
+            )
+
+
 def check_batches(suite: LoadedSuite, record: Path | None) -> None:
     """Raise UsageError if a provider of the lane has no batches, before the first call."""
     if record:
-        raise UsageError("--record records live calls, not the replies of batches.")
+        raise UsageError(_NO_TAPE)
     asked = set()
     for subject in lane_subjects(suite):
         service = model_of(subject).batches()

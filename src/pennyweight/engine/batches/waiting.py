@@ -42,7 +42,7 @@ class BatchWait:
         tell: Callable[[OutBatches, float], None],
     ) -> None:
         """Return when a batch has ended, has to be found again, or the deadline has come."""
-        services = _services(suite)
+        services = services_of(suite)
         first = store.patiently(lambda _: first_submission(store, run.id))
         end = None if self.deadline is None or first is None else first + self.deadline
         began = time.time()
@@ -61,12 +61,17 @@ class BatchWait:
                 return
 
 
-def _services(suite: LoadedSuite) -> Callable[[str], BatchService | None]:
+def services_of(suite: LoadedSuite) -> Callable[[str, str], BatchService | None]:
+    """Return who has the batches of a kind of call and a name; None if nobody in the suite has."""
     judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
-    subjects: dict[str, Subject] = {one.name: one for one in (*suite.subjects, *judges)}
+    asking: dict[str, dict[str, Subject]] = {
+        "attempt": {one.name: one for one in suite.subjects},
+        "judge": {one.name: one for one in judges},
+    }
 
-    def service(name: str) -> BatchService | None:
+    def service(kind: str, name: str) -> BatchService | None:
         # a judge that is asked about something else than scores has that in its name
+        subjects = asking[kind]
         fitting = (s for own, s in subjects.items() if name.startswith(f"{own} on "))
         found = subjects.get(name) or next(fitting, None)
         return model_of(found).batches() if found else None
@@ -75,10 +80,10 @@ def _services(suite: LoadedSuite) -> Callable[[str], BatchService | None]:
 
 
 def _has_ended(
-    batch: StoredBatch, service_of: Callable[[str], BatchService | None], store: Store
+    batch: StoredBatch, service_of: Callable[[str, str], BatchService | None], store: Store
 ) -> bool:
     """Whether a collection can help: the batch has ended, is gone, or cannot be asked for."""
-    service = service_of(batch.subject)
+    service = service_of(batch.kind, batch.subject)
     if batch.handle is None or service is None:
         return True
     try:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from pennyweight.engine.batches.pending import in_lane
 from pennyweight.engine.resume import key_of
 from pennyweight.errors import UsageError, unknown
+from pennyweight.store.lanes.batches import open_subjects
 from pennyweight.store.shared_runs import put_up, ranges_of, shared_run
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.suite.plan import Attempt, SubjectPlan, count
@@ -38,8 +39,13 @@ def plans_of(suite: LoadedSuite, subjects: Collection[str] = ()) -> dict[str, Su
     }
 
 
-def check_live(suite: LoadedSuite) -> None:
+def check_live(suite: LoadedSuite, run: StoredRun, store: Store) -> None:
     """Refuse to share a run with subjects that are called in batches: workers call live."""
+    if store.exists and open_subjects(store, run.id, "attempt"):
+        raise UsageError(
+            f"Attempts of run {run.id} were sent in batches, and workers call live. Leave --on "
+            f"out: 'pennyweight run --resume {run.id}' collects the replies first."
+        )
     for subject in suite.subjects:
         if in_lane(subject, suite.limits):
             raise UsageError(

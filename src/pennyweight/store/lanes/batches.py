@@ -118,6 +118,15 @@ def out_batches(store: Store, runs: Collection[str] | None = None) -> dict[str, 
         }
 
 
+def open_subjects(store: Store, run: str, kind: str) -> set[str]:
+    """Return who has batches that are not collected, or replies that no record tells of."""
+    c = BATCH.c
+    replied = select(1).where(REQUEST.c.batch == c.id, REQUEST.c.body.is_not(None)).exists()
+    query = select(c.subject).where(c.run == run, c.kind == kind)
+    with guarded(store.address), store.engine.connect() as connection:
+        return set(connection.scalars(query.where(c.state.in_(UNDER_WAY) | replied).distinct()))
+
+
 def check_collected(store: Store, run: str, *, abandon: bool) -> None:
     """Refuse to go on while batches of a run are out, unless they are to be abandoned."""
     out = None if abandon else out_batches(store, [run]).get(run)
