@@ -55,7 +55,8 @@ def resumed(
     if not keyless and out_batches(store, [run.id]):
         from pennyweight.engine.batches.lane import check_out  # noqa: PLC0415 - most runs need none
 
-        check_out(suite, run, store, record)
+        for note in check_out(suite, run, store, record):
+            watch.note(note)
     if not watch.approve(run, resume_plan(run, suite, store)):
         raise UsageError(
             f"Run {run.id} was not resumed, because its suite or tasks changed. To resume it with "

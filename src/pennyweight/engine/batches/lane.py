@@ -227,22 +227,33 @@ class LateModel(BatchedModel):
         return await self._live.call(request) if reply is None else reply
 
 
-def check_out(suite: LoadedSuite, run: StoredRun, store: Store, record: Path | None) -> None:
-    """Raise UsageError if batches of a run are out whose replies its suite has no use for."""
+def check_out(
+    suite: LoadedSuite, run: StoredRun, store: Store, record: Path | None
+) -> Iterator[str]:
+    """Raise UsageError if batches of a run are out for a subject that its suite does not have.
+
+    Yield a note for each such judge: it may have been named for `pennyweight judge` alone.
+    """
     out = batches_of(store, run.id, ("submitting", "out"))
     if record:
         raise UsageError(_NO_TAPE)
     services = services_of(suite)
-    for batch in out:
-        if services(batch.kind, batch.subject) is None:
-            own = [one for one in out if one.subject == batch.subject]
-            requests = plural(sum(one.requests for one in own), "request")
-            raise UsageError(
-                f"Run {run.id} waits for {requests} of {clean(batch.subject)} in batches, and the "
-                f"suite no longer asks for them. Put {clean(batch.subject)} back until "
-                f"'pennyweight collect {run.id}' has fetched the replies, or delete the run with "
-                f"'pennyweight rm {run.id} --yes': the provider charges for them all the same."
+    for kind, name in sorted({(batch.kind, batch.subject) for batch in out}):
+        if services(kind, name) is not None:
+            continue
+        own = (one.requests for one in out if (one.kind, one.subject) == (kind, name))
+        waits = f"Run {run.id} waits for {plural(sum(own), 'request')} of {clean(name)} in batches"
+        if kind == "judge":
+            yield (
+                f"{waits}, which is no judge of the suite: 'pennyweight judge {run.id}' with this "
+                "judge fetches the replies."
             )
+            continue
+        raise UsageError(
+            f"{waits}, and the suite no longer asks for them. Put {clean(name)} back until "
+            f"'pennyweight collect {run.id}' has fetched the replies, or delete the run with "
+            f"'pennyweight rm {run.id} --yes': the provider charges for them all the same."
+        )
 
 
 def check_batches(suite: LoadedSuite, record: Path | None) -> None:
