@@ -34,7 +34,7 @@ BENCHES = {
     "compare": (compare.run, "several minutes"),
     "statistics": (statistics.run, "ten minutes"),
     "reasoning": (reasoning.run, "seconds"),
-    "workers": (workers.run, "two minutes"),
+    "workers": (workers.run, "three minutes"),
     "batches": (batches.run, "two minutes"),
     "web": (web.run, "a quarter of an hour"),
 }
