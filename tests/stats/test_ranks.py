@@ -13,6 +13,7 @@ from pennyweight.stats.ranks import (
     frontier_shares,
     in_blocks,
     largest_t,
+    open_ranks,
     rank_ranges,
     rasch_difficulties,
 )
@@ -202,3 +203,13 @@ def test_rasch_difficulties_are_those_that_the_data_were_drawn_with():
     everyone = rasch_difficulties(np.full((1, 8), 3.0), np.full((1, 8), 3.0))
     assert np.isfinite(everyone).all()
     assert everyone[0] < -1
+
+
+def test_a_side_that_alone_may_be_the_best_is_shown_to_be_above_all_others():
+    better = np.zeros((4, 4), dtype=bool)
+    better[0, 1] = better[1, 2] = better[0, 3] = better[1, 3] = True
+    low, high, groups = open_ranks(np.array([0.8, 0.7, 0.6, 0.1]), better)
+    assert (low, high) == ((1, 2, 1, 3), (2, 2, 4, 4))
+    assert groups == ((0,), (1,), (2, 3))
+    better[0, 2] = True
+    assert open_ranks(np.array([0.8, 0.7, 0.6, 0.1]), better)[0] == (1, 2, 3, 3)

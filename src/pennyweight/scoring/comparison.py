@@ -17,7 +17,7 @@ from pennyweight.scoring.large.sided import SidedRecords
 from pennyweight.scoring.large.spill import Spill
 from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Pair, PairwiseTest
 from pennyweight.scoring.pipeline import Measured, ScoreRequest, Scoring
-from pennyweight.scoring.ranking import CommonTasks, Ranking, board_pairs
+from pennyweight.scoring.ranking import CommonTasks, Ranking, board_pairs, board_ranking
 from pennyweight.scoring.result import Result
 from pennyweight.scoring.scores import Group, json_value
 from pennyweight.scoring.sides import DEFAULT_COLUMNS, SIDE, Overlap, Sides
@@ -253,6 +253,7 @@ def compare_measured(
     if together:
         tests = ranking.tests if ranking else None
         pairs = board_pairs(units, names, which, overlaps, tests, *how)
+        ranking = ranking and board_ranking(ranking, units, pairs, *how)
     else:
         pairs = units.pairs(names, which, overlaps, PairwiseTest(*how, margin))
     return Comparison(

@@ -315,6 +315,8 @@ class PairwiseTest:
     margin: float | None = None
     comparisons: int = 0
     """The number of tests, which the detectable difference takes into account; 0 counts them."""
+    planned: bool = True
+    """Whether to compute what the tasks can show and how many it takes, which is slow."""
 
     def counted(self, comparisons: int) -> PairwiseTest:
         """Fill in the number of tests, unless it is given."""
@@ -325,7 +327,7 @@ class PairwiseTest:
     ) -> Pair:
         """Test a pair."""
         pair = Pair(a, b, one.name, one.kind, values.tasks, only_a, only_b)
-        pair = _tested(pair, one, values, self.confidence, self.seed, self.comparisons)
+        pair = _tested(pair, one, values, self)
         if self.margin is None:
             return pair
         found = held(values, self.margin, self.confidence, amount=one.amount, better=one.better)
@@ -342,20 +344,24 @@ def corrected(pairs: Sequence[Pair]) -> list[Pair]:
     ]
 
 
-def _tested(
-    pair: Pair, compared: Compared, paired: Paired, confidence: float, seed: int, comparisons: int
-) -> Pair:
+def _tested(pair: Pair, compared: Compared, paired: Paired, asked: PairwiseTest) -> Pair:
     """Test a pair that has tasks in common."""
     if not paired.tasks:
         return pair
     paired, unit = paired.rescaled()
-    found = compare(paired, confidence, seed, comparisons)
-    design, level = Design.of(paired), (1 - confidence) / comparisons
-    bounded = pair.kind != "number" and paired.tasks > 1
-    detectable = design.detectable(paired.tasks, level)
+    found = compare(paired, asked.confidence, asked.seed, asked.comparisons)
     tail = paired.tail
-    if compared.amount and (ratio := ratio_of(paired, confidence, found.p)):
+    if compared.amount and (ratio := ratio_of(paired, asked.confidence, found.p)):
         pair = replace(pair, ratio=ratio.value, ratio_low=ratio.low, ratio_high=ratio.high)
+    if asked.planned:
+        design, level = Design.of(paired), (1 - asked.confidence) / asked.comparisons
+        bounded = pair.kind != "number" and paired.tasks > 1
+        detectable = design.detectable(paired.tasks, level)
+        pair = replace(
+            pair,
+            detectable=None if detectable is None else detectable * unit,
+            tasks_for_5_points=design.tasks_needed(FIVE_POINTS, level) if bounded else None,
+        )
     return replace(
         pair,
         mean_a=float(paired.a.mean()) * unit,
@@ -366,9 +372,7 @@ def _tested(
         p=found.p,
         method=found.method,
         cliffs_delta=cliffs_delta(paired.a, paired.b),
-        detectable=None if detectable is None else detectable * unit,
-        long_tail=tail is not None and tail.doubtful(1 - confidence),
-        tasks_for_5_points=design.tasks_needed(FIVE_POINTS, level) if bounded else None,
+        long_tail=tail is not None and tail.doubtful(1 - asked.confidence),
     )
 
 

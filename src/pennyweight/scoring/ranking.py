@@ -20,6 +20,7 @@ from pennyweight.stats.ranks import (
     Floats,
     discriminations,
     frontier_shares,
+    open_ranks,
     rank_ranges,
     rasch_difficulties,
 )
@@ -274,6 +275,8 @@ def board_pairs(
     tests: AllPairs | None,
     confidence: float,
     seed: int,
+    *,
+    planned: bool = True,
 ) -> list[Pair]:
     """Compare pairs so that intervals, tests and ranks agree, as one table must show them.
 
@@ -282,10 +285,42 @@ def board_pairs(
     other sides do not have must also be shown, in the same direction, on all of its own.
     """
     level = tests.level if tests else (1 - confidence) / max(len(which), 1)
-    found = units.pairs(names, which, overlaps, PairwiseTest(1 - level, seed, comparisons=1))
+    asked = PairwiseTest(1 - level, seed, comparisons=1, planned=planned)
+    found = units.pairs(names, which, overlaps, asked)
     if tests:
         found = [_together(pair, tests, confidence) for pair in found]
     return [pair.agreeing(1 - confidence) for pair in found]
+
+
+def board_ranking(
+    ranking: Ranking,
+    units: Units | LargeUnits,
+    pairs: Sequence[Pair],
+    confidence: float,
+    seed: int,
+) -> Ranking:
+    """Leave open the ranks of sides whose difference is not shown on all tasks that they share.
+
+    `pairs` are those of `board_pairs`; the others that decide about ranks are compared here.
+    """
+    tests, alpha = ranking.tests, 1 - confidence
+    names, rank = tests.sides, np.array([-side.rank for side in ranking.sides], dtype=np.float64)
+    better = (np.array(tests.p) <= alpha) & (rank[:, None] > rank)
+    known = {frozenset((pair.a, pair.b)) for pair in pairs}
+    which = [(a, b) for a, b in np.argwhere(better).tolist() if {names[a], names[b]} not in known]
+    overlaps = {pair: units.overlap(names, *pair) for pair in which}
+    others = board_pairs(units, names, which, overlaps, tests, confidence, seed, planned=False)
+    for pair in (*pairs, *others):
+        if pair.metric == ranking.metric and not pair.shown(alpha):
+            a, b = names.index(pair.a), names.index(pair.b)
+            better[a, b] = better[b, a] = False
+    low, high, groups = open_ranks(rank, better)
+    sides = zip(ranking.sides, low, high, strict=True)
+    return replace(
+        ranking,
+        sides=tuple(replace(side, low=first, high=last) for side, first, last in sides),
+        groups=tuple(tuple(names[i] for i in group) for group in groups),
+    )
 
 
 def _together(pair: Pair, tests: AllPairs, confidence: float) -> Pair:

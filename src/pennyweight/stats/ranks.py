@@ -44,29 +44,47 @@ def rank_ranges(
 ) -> RankRanges:
     """Rank sides by the means of their columns (tasks × sides); higher is better.
 
-    A side's best possible rank is one more than the number of sides shown to be better, its worst
-    is one less for each side shown to be worse. All pairs are tested at once, so with the stated
-    confidence every range contains the true rank. `tries` is how often each side tried each task,
-    if values are shares of passes; None for scores.
+    `open_ranks` gives the best and the worst possible rank of a side. All pairs are tested at once,
+    so with the stated confidence every range contains the true rank. `tries` is how often each side
+    tried each task, if values are shares of passes; None for scores.
 
     >>> passes = np.array([[1.0, 0, 0], [1, 0, 1]] * 20)
     >>> found = rank_ranges(passes, 0.95, seed=0, tries=np.ones((40, 3)))
     >>> found.rank, found.low, found.high, found.groups
     ((1, 3, 2), (1, 3, 2), (1, 3, 2), ((0,), (2,), (1,)))
     """
-    means, sides = values.mean(axis=0), values.shape[1]
+    means = values.mean(axis=0)
     blocks = in_blocks(values, seed)
     better, p, limit = all_pairs(blocks, confidence, seed, largest_t(blocks, tries))
-    order = sorted(range(sides), key=lambda side: -means[side])
+    low, high, groups = open_ranks(means, better)
     same = ROUNDING * np.abs(means).max()
     return RankRanges(
         rank=tuple(1 + int((means > mean + same).sum()) for mean in means),
-        low=tuple(1 + int(n) for n in better.sum(axis=0)),
-        high=tuple(sides - int(n) for n in better.sum(axis=1)),
-        groups=tuple(_groups(order, better)),
+        low=low,
+        high=high,
+        groups=groups,
         p=p,
         level=min(1 - confidence, max(LEAST, 2 * float(special.stdtr(len(blocks) - 1, -limit)))),
     )
+
+
+def open_ranks(
+    values: Floats, better: Flags
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """Return the lowest and the highest rank that are open for each side, and groups of sides.
+
+    A side's best possible rank is one more than the number of sides shown to be better, its worst
+    is one less for each side shown to be worse. A side may still be the best unless one that may be
+    the best is shown to be better, so a side that alone has rank 1 is shown to be above all others.
+
+    >>> better = np.array([[False, True, False], [False, False, True], [False, False, False]])
+    >>> open_ranks(np.array([0.9, 0.6, 0.3]), better)[:2]
+    ((1, 2, 1), (2, 2, 3))
+    """
+    order = sorted(range(len(values)), key=lambda side: -values[side])
+    low, high = 1 + better.sum(axis=0), len(values) - better.sum(axis=1)
+    low[~better[low == 1].any(axis=0)] = 1
+    return tuple(low.tolist()), tuple(high.tolist()), tuple(_groups(order, better))
 
 
 def in_blocks(values: Floats, seed: int) -> Floats:

@@ -88,6 +88,8 @@ def compared_digest(found: Comparison, headline: Comparison | None = None) -> Co
     pairs: Any = found.to_dict()["pairs"]
     gaps: Any = [pair.to_dict() for pair in headline.pairs] if headline else pairs
     first = headline or found
+    if first.ranking:  # sentences, intervals and ranks agree
+        found = replace(found, ranking=first.ranking)
     ranking: Any = first.ranking.to_dict() if first.ranking else {"sides": []}
     tests: Any = asdict(first.ranking.tests) if first.ranking else None
     return {

@@ -191,14 +191,11 @@ class _Told:
     def best(self) -> Conclusion:
         """Say that one side is the best."""
         first, second = self.order[:2]
-        parts = [Words(_name(first), name=True), Words(" is best")]
-        if (self.gap(second) or 0) > 0:
-            size, sure = self._gap(second)
-            parts += [Words(f": {size}{sure} above "), Words(_name(second), name=True)]
-            if price := compared_price(_price(first), _price(second)):
-                parts.append(Words(price + own_tasks(self._tasks(second), first, second)))
-        else:
-            parts.append(Words(" on the tasks that all sides tried"))
+        size, sure = self._gap(second)
+        parts = [Words(_name(first), name=True), Words(f" is best: {size}{sure} above ")]
+        parts.append(Words(_name(second), name=True))
+        if price := compared_price(_price(first), _price(second)):
+            parts.append(Words(price + own_tasks(self._tasks(second), first, second)))
         notes = (*self._other_tasks(), *self._ways(len(self.order)))
         return Conclusion((*parts, Words(".")), notes, shown=True)
 
