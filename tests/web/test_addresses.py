@@ -88,6 +88,9 @@ def test_what_a_chart_filtered_by_is_shown_in_words(served, open_page):
     page.get_by_label("Any answer").click()
     page.wait_for_url(lambda url: "answer_in" not in url)
     assert "correct=no" in page.url
+    wanted = quote('["ok", "timeout"]')
+    page.goto(f"{server.address}{at}?status_in={wanted}")
+    assert page.locator("[data-among]").inner_text() == "Status: ok or timeout ×"
 
 
 def test_a_second_measure_is_added(served, open_page):

@@ -38,8 +38,8 @@ def edges_of(frame: pl.LazyFrame, name: str) -> tuple[list[float], dict[str, flo
     ends = frame.select(
         low=value.min(),
         high=value.quantile(0.99, "nearest"),
-        p50=value.quantile(0.5, "nearest"),
-        p95=value.quantile(0.95, "equiprobable"),  # the nearest rank, as the metric
+        p50=value.quantile(0.5, "equiprobable"),  # the nearest rank, as the metrics
+        p95=value.quantile(0.95, "equiprobable"),
         kinds=value.n_unique(),
     ).collect()
     if ends["low"].item() is None:
@@ -61,8 +61,19 @@ def in_bins(name: str, edges: Sequence[float]) -> pl.Expr:
     return pl.sum_horizontal(pl.lit(0, dtype=pl.Int32), *inner).alias("bin")
 
 
+def without_errors(frame: pl.LazyFrame, name: str) -> tuple[pl.LazyFrame, dict[str, list[str]]]:
+    """Leave out errors, as metrics do; also return the filter for it, if some have the measure."""
+    if not has(frame, "status", name):
+        return frame, {}
+    status = pl.col("status").fill_null("ok")
+    found = set(frame.drop_nulls(name).select(status.unique()).collect()["status"])
+    where = {"status_in": sorted(found - {"error"})} if "error" in found else {}
+    return frame.filter(status != "error"), where
+
+
 def histogram(frame: pl.LazyFrame, name: str) -> Histogram | None:
-    """Count the records in each bin of a measure; None if it has no values."""
+    """Count the records without an error in each bin of a measure; None if it has no values."""
+    frame, where = without_errors(frame, name)
     cut = edges_of(frame, name) if has(frame, name) else None
     if cut is None:
         return None
@@ -73,7 +84,13 @@ def histogram(frame: pl.LazyFrame, name: str) -> Histogram | None:
         {"low": low, "high": high, "n": counts.get(i, 0)}
         for i, (low, high) in enumerate(pairwise(edges))
     ]
-    return {"measure": name, "bins": bins, "p50": ends["p50"], "p95": ends["p95"]}
+    return {
+        "measure": name,
+        "filter": where,
+        "bins": bins,
+        "p50": ends["p50"],
+        "p95": ends["p95"],
+    }
 
 
 MAX_CATEGORIES = 12

@@ -57,6 +57,8 @@ class Histogram(BinChart):
     """The distribution of a measure."""
 
     measure: str
+    filter: dict[str, list[str]]
+    """What else the records of the bins have in common."""
     p50: float
     p95: float
 

@@ -27,7 +27,7 @@ SEARCHED = ("task_id", "input", "response", "reasoning", "error")
 """The columns in which a text is searched."""
 PEOPLE = ("right", "wrong", "unsure", "any", "none", "differs")
 """What a filter can ask about people's verdicts; `differs`: from the automatic result."""
-LIST_FILTERS = ("answer",)
+LIST_FILTERS = ("answer", "status")
 """Columns that a filter can compare with several texts, or with null."""
 RANGES = tuple(
     c.name for c in MEASURED.c if c.name not in KEY and c.type.python_type in {int, float}

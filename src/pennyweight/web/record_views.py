@@ -175,9 +175,10 @@ def _form(form: FilterForm) -> tuple[Markup, Markup]:
         "statuses": api_records.STATUSES,
         "ranges": queries.RANGES,
         "used_ranges": [*used, *unused[:1]],
-        "answers": listed_texts(given["answer_in"]),
+        "listed": [
+            (n, listed_texts(given[f"{n}_in"])) for n in queries.LIST_FILTERS if given[f"{n}_in"]
+        ],
         "without": lambda name: {n: v for n, v in given.items() if v and n != name} | chosen,
-        "rest": {n: v for n, v in given.items() if v and n != "answer_in"} | chosen,
         "sorts": queries.SORTS,
         "people": queries.PEOPLE,
         "texts": TEXT,

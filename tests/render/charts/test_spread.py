@@ -11,7 +11,7 @@ from pennyweight.render.charts.svg import CHAR, nowhere
 
 def spread(counts, step, p50, p95):
     bins = [{"low": i * step, "high": (i + 1) * step, "n": n} for i, n in enumerate(counts)]
-    return {"measure": "total_tokens", "bins": bins, "p50": p50, "p95": p95}
+    return {"measure": "total_tokens", "filter": {}, "bins": bins, "p50": p50, "p95": p95}
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 9, 21, 130, 4_999])

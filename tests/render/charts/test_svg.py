@@ -85,7 +85,7 @@ def test_tokens_are_counted_in_whole_numbers():
 def test_one_bar_is_no_distribution():
     one = {"low": 50, "high": 51, "right": 2, "wrong": 1, "n": 3}
     assert charts({"charts": {"thought": {"bins": [one]}}}) == []
-    spread = {"measure": "latency_ms", "bins": [one], "p50": 50, "p95": 50}
+    spread = {"measure": "latency_ms", "filter": {}, "bins": [one], "p50": 50, "p95": 50}
     assert charts({"charts": {"latency": spread, "tokens": spread}}) == []
 
 

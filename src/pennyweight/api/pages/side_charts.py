@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from pennyweight.scoring.chart_data import CURVED, has, in_bins
+from pennyweight.scoring.chart_data import CURVED, has, in_bins, without_errors
 from pennyweight.scoring.chart_types import (
     CategoryCell,
     RepeatsPoint,
@@ -53,8 +53,8 @@ def side_charts(
     return {
         "reliability": _bins(measured, by, sides, "prob_correct", tenths),
         "thinking": _bins(measured, by, sides, "cot_tokens", _parts(measured, "cot_tokens")),
-        "latency": _spreads(measured, by, sides, "latency_ms"),
-        "tokens": _spreads(measured, by, sides, "total_tokens"),
+        "latency": _spreads(frame, by, sides, "latency_ms"),
+        "tokens": _spreads(frame, by, sides, "total_tokens"),
         "categories": _categories(measured, by, sides, value),
         "repeats": curve[:MAX_PANELS] or None,
         "sides": len(sides),
@@ -117,6 +117,7 @@ def _spreads(
 ) -> list[SideSpread] | None:
     if not has(frame, name, *by):
         return None
+    frame, good = without_errors(frame, name)
     value = pl.col(name).cast(pl.Float64)
     wanted = [value.quantile(q, "equiprobable").alias(str(q)) for q in QUANTILES]
     rows = frame.drop_nulls(name).group_by(*by).agg(pl.len().alias("n"), *wanted).collect()
@@ -125,7 +126,8 @@ def _spreads(
     for title, where in sides:
         if known := found.get(tuple(where.values())):
             spread: SideSpread = {
-                "name": title, "filter": dict(where), "n": known[0], "quantiles": list(known[1:]),
+                "name": title, "filter": {**where, **good}, "n": known[0],
+                "quantiles": list(known[1:]),
             }  # fmt: skip
             made.append(spread)
     return made[:MAX_SPREADS] or None

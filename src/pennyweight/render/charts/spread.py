@@ -80,7 +80,7 @@ def _histogram(
         text = f"{_span(*ends, size)} {unit}: {plural(one['n'], 'record')}"
         left, wide = x(one["low"]), x(one["high"]) - x(one["low"])
         hit = (left, drawing.top, wide, y(0) - drawing.top)
-        mark = ChartMark(text, link({data["measure"]: ends}), (index, 2), hit)
+        mark = ChartMark(text, link({data["measure"]: ends, **data["filter"]}), (index, 2), hit)
         drawing.box((left + 0.5, y(one["n"]), wide - 1, y(0) - y(one["n"])), "bar", mark)
     _draw_quantiles(drawing, x, data["p50"], data["p95"], size)
     axis = replace(x, low=x.low / size, high=x.high / size)
