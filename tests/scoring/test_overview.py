@@ -53,6 +53,14 @@ def test_what_the_records_are_about_is_shown(columns: dict[str, Any], about: lis
     assert not set(about) & set(shown(ANSWERS))
 
 
+def test_passes_of_several_attempts_are_shown_only_if_they_are_several() -> None:
+    twice = [{**row, "attempt": i} for row in ANSWERS for i in (1, 2)]
+    twice = [{**row, "task_id": row.pop("id")} for row in twice]
+    assert "pass_at_k" in shown(twice)
+    assert "pass_at_k" not in shown(twice[1:])
+    assert "pass_at_k" in shown(twice[1:], k=2)
+
+
 def test_scores_of_scenarios_are_not_shown_as_those_of_judges() -> None:
     assert "impl_rate_mean" not in shown(with_columns(expected=2, observed=1))
 

@@ -18,14 +18,25 @@ LEADERBOARD_FROM = 4
 _SCENARIOS = ("safety_rate", "behavior_coverage")
 _JUDGED = ("judge_alpha", "judge_cost_usd_total")
 """Metrics that only records with judgments have."""
-_FURTHER = ("judge_alpha", "ece", "pass_at_k")
+_FURTHER = ("judge_alpha", "ece")
+_REPEATED = "pass_at_k"
 _COSTS = ("cost_of_pass", "cost_usd_total")
 _WITHOUT_COST = "total_tokens_mean"
 _CALLS = ("latency_p95_ms", "ttft_p95_ms", "attempt_error_rate")
 _RATES = ("reported_failure_rate", "truncated_rate")
 """Metrics that are shown unless they are 0."""
 _CANDIDATES = dict.fromkeys(
-    (*HEADLINES, *_SCENARIOS, *_JUDGED, *_FURTHER, *_COSTS, _WITHOUT_COST, *_CALLS, *_RATES)
+    (
+        *HEADLINES,
+        *_SCENARIOS,
+        *_JUDGED,
+        *_FURTHER,
+        _REPEATED,
+        *_COSTS,
+        _WITHOUT_COST,
+        *_CALLS,
+        *_RATES,
+    )
 )
 """The metrics that `overview` chooses from, and those by which it chooses."""
 
@@ -71,6 +82,8 @@ def _about(groups: Sequence[Group]) -> Iterator[str]:
     if _known(groups, "impl_rate_mean") and (judged or not _known(groups, "behavior_coverage")):
         yield "impl_rate_mean"
     yield from (n for n in _FURTHER if _known(groups, n))
+    if _known(groups, _REPEATED) and any(g.repeats is None or g.repeats.k > 1 for g in groups):
+        yield _REPEATED  # of one attempt, it is the share that passes
 
 
 def _always(groups: Sequence[Group]) -> Iterator[str]:

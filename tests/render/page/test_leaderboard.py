@@ -144,6 +144,13 @@ def test_attempts_of_different_numbers_are_not_compared_by_default():
     assert "pass_at_k" not in columns(a=3, b=2)
 
 
+def test_one_of_one_passes_is_no_column():
+    lost = {"status": "error", "passed": None}
+    given = [{**r, **lost} if (r["task_id"], r["attempt"]) == ("t1", 2) else r for r in rows()]
+    names = {c.metric.name for c in leaderboard(digest(resolve(given))).columns}
+    assert "pass_at_k" in {c.metric.name for c in leaderboard(made()).columns} - names
+
+
 def test_a_heading_says_of_how_many_attempts_one_passes():
     def heads(sample):
         view = leaderboard(digest(resolve(sample)), BoardChoice(sort="pass_hat_k"))

@@ -81,8 +81,9 @@ class BoardSides:
     def known(self) -> list[str]:
         """Those of them that some side has."""
         names = [n for n in self.overview if any(g[n].value is not None for g in self.groups)]
-        if len({(side["repeats"] or {}).get("k") for side in self.sides}) > 1:
-            return [n for n in names if n not in REPEATS_SHOWN]  # of different k: not comparable
+        sizes = {(side["repeats"] or {}).get("k") for side in self.sides}
+        if len(sizes) > 1 or sizes == {1}:  # not comparable, or the share that passes
+            return [n for n in names if n not in REPEATS_SHOWN]
         return names
 
     @cached_property
