@@ -7,6 +7,8 @@ from urllib.parse import quote
 from bench.sample_store import OFTEN, RARE
 from pennyweight.catalogue import METRICS
 
+PHRASE = f'"{RARE}"'
+"""Without quotes, its words would be looked for one by one."""
 Query = tuple[str, tuple[Any, ...]]
 Address = str | Callable[[int], str]
 """An address, or one for each request."""
@@ -95,5 +97,5 @@ def asked(run: str, *, like: bool) -> dict[str, tuple[Address, list[Query]]]:
             [(whole.format(slow), (run,))],
         ),
         "search for a frequent word": (f"{at}?q={OFTEN}", [search(OFTEN)]),
-        "search for a rare phrase": (f"{at}?q={quote(RARE)}", [search(RARE)]),
+        "search for a rare phrase": (f"{at}?q={quote(PHRASE)}", [search(RARE)]),
     }

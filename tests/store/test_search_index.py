@@ -1,5 +1,6 @@
 """An index finds what a scan finds, counts only for the state of a run, and goes with it."""
 
+import re
 import sys
 
 import pytest
@@ -21,7 +22,9 @@ TEXTS = {
 ASKED = ("needle", "Needle in", "heat-pump", "isn't", "3.5 kw", "x_y", "100%", "е", "京", "*eedle",
          "nothing", "needle.example", "city; mail", "; ", "NEEDLES", '"needle in"', '"needle"',
          "needl*", '"A NEEDLE in a hay"', '"heat-pump needs"', "pum*", '"ump needs"', '"НАКЛОН"',
-         '"京"', '"x_y = 100%"', "nee*", '"line 2"')  # fmt: skip
+         '"京"', '"x_y = 100%"', "nee*", '"line 2"', "haystack needle", "hay* nee*", "a needle",
+         "needle 京", "京 city;", "100% x_y", '"needle in" hay', "needle *stack",
+         "needle zebra")  # fmt: skip
 
 
 @pytest.fixture
@@ -62,7 +65,7 @@ def test_quotes_and_operators_are_text(searched):
     search_index.build(searched, RUN)
     for text in (
         '"',
-        'needle" OR "a',
+        'needle" OR "zz',
         "needle' | 'a",
         "NOT needle",
         ":words",
@@ -90,14 +93,32 @@ EXPECTED = {
     '"c:\\new"': ["g"],
     "needle*": ["b", "c", "d", "f"],
     "eedle*": [],
-    "a nee*": ["b"],
+    "a nee*": ["a", "b", "d", "f"],
+    "haystack needle": ["b"],
+    "needle  haystack x_y": ["b"],
+    "needle zebra": [],
+    "once hay": [],
+    "needle haystack": ["b"],
+    "in* needle": ["b"],
+    "hay* nee* *100": ["b"],
+    '"needle in" 100%': ["b"],
+    '100% "needle in"': ["b"],
+    '"in needle" 100%': [],
+    '"needle" "said"': ["f"],
+    "needle 京": ["d"],
+    "is 北 京": ["d"],
+    "needles Накл*": ["c"],
+    "3.5 heat-pump": ["a"],
+    "3.6 heat-pump": [],
+    "pump-heat": [],
+    "g find": ["g"],
     "Накл*": ["c"],
     "*eedl*": [],
     "*": ["g"],
     '"*"': ["g"],
 }
 SPACES = [c for c in map(chr, range(sys.maxunicode + 1)) if c.isspace()]
-PLAIN = ('"', '""', '"""', '"needle', 'needle"', '"a" OR "needle"', '"needle" needle', "\\",
+PLAIN = ('"', '""', '"""', '"needle', 'needle"', "a OR needle", '"needle"needle', "\\",
          "NEAR(needle in)", "text:needle", "- needle", "^needle", "needle +", '" "', "**", "* *",
          "(needle", "{text}: a", "'needle'", "needle' | 'a", ":words", "%s", "%", "\0", "needle\0*",
          "[", "\ud800*", "f NOT g", "*]*? in", ":pattern")  # fmt: skip
@@ -134,9 +155,35 @@ def test_whatever_is_written_is_text_and_no_error(marked, text):
     search_index.build(marked, RUN)
     assert found(marked, text) == before
     plain = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-    plain = plain.removeprefix("*") if text in PLAIN else plain[1:-1]
-    texts = {**TEXTS, **MORE}
-    assert before == [t for t, said in texts.items() if plain.lower() in (said or t).lower()]
+    quoted = text not in PLAIN
+    terms = [plain[1:-1]] if quoted else [p.removeprefix("*") or p for p in plain.split()]
+    said = {t: (said or t).lower() for t, said in {**TEXTS, **MORE}.items()}
+    assert before == [t for t, text in said.items() if all(p.lower() in text for p in terms)]
+
+
+def test_as_many_words_as_an_address_holds_are_looked_up(searched):
+    words = [f"{chr(97 + i % 26)}{i // 26}" for i in range(160)]
+    longer = [f"word{i}" for i in range(60)]
+    searched.write([record("w", response=" ".join([*words, *longer]))], [call("w")])
+    asked = (" ".join(words[::-1]), " ".join(longer[::-1]), " ".join([*longer, "other"]))
+    before = [found(searched, text) for text in asked]
+    search_index.build(searched, RUN)
+    assert [found(searched, text) for text in asked] == before == [["w"], ["w"], []]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ne", {"ne"}),
+        ("ne hay i", {"hay"}),
+        ("in* ha*", {"in", "ha"}),
+        ("3.5 kw", {"3", "5", "kw"}),
+    ],
+)
+def test_short_beginnings_are_looked_up_only_without_a_longer_word(searched, text, words):
+    search_index.build(searched, RUN)
+    _, values = search_index.candidates(searched, RUN, text)
+    assert {*re.findall("[a-z0-9]+", values["words"].replace("AND", ""))} == words
 
 
 def test_every_kind_of_white_space_is_white_space_in_a_phrase(searched):

@@ -24,22 +24,28 @@ def test_every_letter_and_digit_of_unicode_is_a_part_of_words():
 
 
 @pytest.mark.parametrize(
-    ("written", "text", "kind"),
+    ("written", "terms"),
     [
-        ("needle", "needle", "plain"),
-        (" as written ", " as written ", "plain"),
-        ('  "two words" ', "two words", "phrase"),
-        ('" two words "', "two words", "phrase"),
-        ('"zeb*"', "zeb*", "phrase"),
-        ("two wor*", "two wor", "prefix"),
-        ("*eed*", "eed*", "inside"),
-        ("a *", "a *", "plain"),
-        ("f(*", "f(*", "plain"),
-        ("", "", "plain"),
-        (" ", " ", "plain"),
-        ('"a" and "b"', '"a" and "b"', "plain"),
-        ("a\0*", "a\ufffd*", "plain"),
+        ("needle", ["plain needle"]),
+        (" two  words ", ["plain two", "plain words"]),
+        ("3.14 foo-bar", ["plain 3.14", "plain foo-bar"]),
+        ('  "two words" ', ["phrase two words"]),
+        ('" two words "', ["phrase two words"]),
+        ('"zeb*"', ["phrase zeb*"]),
+        ("two wor*", ["plain two", "prefix wor"]),
+        ('num* "needle in"\t33', ["prefix num", "phrase needle in", "plain 33"]),
+        ("*eed*", ["inside eed*"]),
+        ("a *", ["plain a", "plain *"]),
+        ("f(*", ["plain f(*"]),
+        ("", []),
+        (" ", []),
+        ('""', ['plain ""']),
+        ('"a" and "b"', ["phrase a", "plain and", "phrase b"]),
+        ('"a"b "c', ['plain "a"b', 'plain "c']),
+        ('5" disk', ['plain 5"', "plain disk"]),
+        ("again again", ["plain again"]),
+        ("a\0*", ["plain a\ufffd*"]),
     ],
 )
-def test_quotes_and_stars_count_only_around_the_whole_text(written, text, kind):
-    assert SearchTerm.read(written) == SearchTerm(text, kind)
+def test_terms_are_between_spaces_and_quotes_and_stars_count_around_whole_ones(written, terms):
+    assert [f"{term.kind} {term.text}" for term in SearchTerm.read(written)] == terms

@@ -194,7 +194,8 @@ def test_a_text_that_is_too_long_to_search_for_is_refused(short_run):
 @pytest.mark.parametrize(
     ("written", "found"),
     [('"it is 42"', 2), ('"it is 4"', 0), ("it is 4*", 3), ("t is 4*", 0), ('"it is 42', 0),
-     ('""', 0), ("*", 6), ("\0", 0), ('"\0" OR response:NEAR(*', 0), ('"6 * 7?"', 6)],
+     ('""', 0), ("*", 6), ("\0", 0), ('"\0" OR response:NEAR(*', 0), ('"6 * 7?"', 6),
+     ("42 it", 2), ("it * 42", 2), ('4* "it is"', 3), ("42 it zebra", 0)],
 )  # fmt: skip
 def test_a_quoted_phrase_finds_the_same_in_the_list_the_api_and_downloads(
     short_run, open_page, written, found

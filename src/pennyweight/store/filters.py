@@ -49,6 +49,7 @@ class Filter:
     """None selects the records in which the flag is not null."""
     ranges: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
     text: str = ""
+    """As `SearchTerm` reads it: each term in any of the texts that are searched."""
     among: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     person: str = ""
     """One of `PEOPLE`."""
@@ -96,14 +97,12 @@ def conditions(
         if high is not None:
             where.append(f"m.{known_name(name, RANGES)} < :h{index}")
             parts[f"h{index}"] = high
-    if wanted.text:
-        like = "LIKE" if lite else "ILIKE"
-        term = SearchTerm.read(wanted.text)
-        parts["text"], pattern = term.like(), term.pattern(lite=lite)
-        has = "r.{0} " + like + " :text ESCAPE '!'"
+    for index, term in enumerate(SearchTerm.read(wanted.text)):
+        parts[f"text{index}"], pattern = term.like(), term.pattern(lite=lite)
+        has = f"r.{{0}} {'LIKE' if lite else 'ILIKE'} :text{index} ESCAPE '!'"
         if pattern:
-            parts["pattern"] = pattern
-            has = f"({has} AND lower(' ' || r.{{0}} || ' ') {'GLOB' if lite else '~'} :pattern)"
+            parts[f"pattern{index}"], matches = pattern, "GLOB" if lite else "~"
+            has = f"({has} AND lower(' ' || r.{{0}} || ' ') {matches} :pattern{index})"
         where.append(f"({' OR '.join(has.format(n) for n in SEARCHED)})")
     if wanted.candidates:
         keys, looked_up = wanted.candidates

@@ -31,6 +31,8 @@ BATCH = 5_000
 """Records per transaction, few enough that a run that is being written does not wait long."""
 STALE_SECONDS = 3_600.0
 """After this time, an index that was begun and never finished is deleted."""
+SHORT = 2
+"""Beginnings of so few letters are in most records, and an index reads long to say in which."""
 _APART = f"[^{WORD_CHARACTERS}]+"
 """What separates words, for PostgreSQL; letters of all scripts are part of words."""
 _RULES = 3
@@ -45,28 +47,35 @@ _STATE = (
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """The words of a text in an index; `whole` takes the last one as a whole word too.
+    """The words of all terms in an index; `whole` takes those that may go on as whole words too.
 
-    `single` says that the text is one word and nothing else.
+    `exact` says that each term is one word and nothing else.
     """
 
     place: int
     words: str
     whole: str
-    single: bool
+    exact: bool
 
     @classmethod
     def of(cls, store: Store, run: str, wanted: str) -> _Lookup | None:
         """Look a text up; None if the run as it is has no index, or the text no words for it."""
-        term, lite = SearchTerm.read(wanted), is_sqlite(store)
-        words = term.words()
-        place = _place(store, run) if words and (lite or term.text.isascii()) else None
+        terms, lite = SearchTerm.read(wanted), is_sqlite(store)
+        found = [(t, t.words() if lite or t.text.isascii() else []) for t in terms]
+        begun = [w[-1] for t, w in found if w and t.kind != "phrase"]
+        whole = [word for t, w in found for word in (w if t.kind == "phrase" else w[:-1])]
+        if any(len(word) > SHORT for word in [*begun, *whole]):
+            begun = [word for word in begun if len(word) > SHORT]
+        place = _place(store, run) if begun or whole else None
         if place is None:
             return None
         quote, both, more = ('"', " AND ", "*") if lite else ("'", " & ", ":*")
-        whole = both.join(f"{quote}{word}{quote}" for word in words)
-        wanted = whole if term.kind == "phrase" else whole + more
-        return cls(place, wanted, whole, words == [term.text.lower()])
+        ended = [f"{quote}{word}{quote}" for word in whole]
+        open_ = [f"{quote}{word}{quote}" for word in begun]
+        kept = len(whole) + len(begun) == len(terms)
+        exact = kept and all(w == [t.text.lower()] for t, w in found)
+        words = both.join([*ended, *(word + more for word in open_)])
+        return cls(place, words, both.join([*ended, *open_]), exact)
 
     def found(self, columns: str, *, lite: bool) -> str:
         """Return SQL for the numbers of the records that may have the text, as `n`."""
@@ -136,7 +145,7 @@ def in_order(
     lite = is_sqlite(store)
     first = _passed(store, asked.place, after, "<=") if after else 0
     last = _passed(store, asked.place, before, "<") if before else None
-    if lite and page and not back and asked.single:
+    if lite and page and not back and asked.exact:
         near = f"AND rowid > {first:d} AND rowid <= {first + NEAR:d}"
         if asked.reaches(store, asked.whole, page, near):
             return None

@@ -1,4 +1,4 @@
-"""What a search box takes: a text, `"a run of words"`, `beginnin*` of a word, `*nside` of words."""
+"""What a search box takes: words, `"words in a row"`, `beginnin*` of a word, `*nside` of words."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ WORD_CHARACTERS = (
 _LAST_LETTER = 0x052F
 """Latin, Greek and Cyrillic: scripts that separate words by spaces."""
 _WORD = re.compile(r"[^\W_]+")
+_TERM = re.compile(r'"([^"]*[^"\s][^"]*)"(?!\S)|\S+')
 _SPACES = re.compile(r"\s")
 _SPACE = "[ \t-\r\x1c-\x1f\x85\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 _TO_LOWER = str.maketrans({chr(c): chr(c + 32) for c in range(ord("A"), ord("Z") + 1)})
@@ -26,30 +27,33 @@ _TO_LOWER = str.maketrans({chr(c): chr(c + 32) for c in range(ord("A"), ord("Z")
 
 @dataclass(frozen=True, slots=True)
 class SearchTerm:
-    """A text to look for, and where in words it may be."""
+    """One text to look for, and where in words it may be."""
 
     text: str
     kind: Literal["plain", "inside", "prefix", "phrase"] = "plain"
 
     @classmethod
-    def read(cls, written: str) -> SearchTerm:
-        r"""Read what a person wrote; what is neither quoted nor starred as a whole is plain text.
+    def read(cls, written: str) -> tuple[SearchTerm, ...]:
+        r"""Read what a person wrote: terms between spaces, all of which a record must have.
 
-        >>> SearchTerm.read('"the needle in"'), SearchTerm.read("zeb*")
+        What is neither quoted nor starred as a whole is plain text, with its punctuation.
+
+        >>> SearchTerm.read('"the needle in" zeb*')
         (SearchTerm(text='the needle in', kind='phrase'), SearchTerm(text='zeb', kind='prefix'))
-        >>> SearchTerm.read("*eedle"), SearchTerm.read('"a" OR "b"').kind, SearchTerm.read("*").kind
-        (SearchTerm(text='eedle', kind='inside'), 'plain', 'plain')
+        >>> [(term.text, term.kind) for term in SearchTerm.read('*eedle 3.14 *')]
+        [('eedle', 'inside'), ('3.14', 'plain'), ('*', 'plain')]
         """
-        written = storable(written) or ""
-        stripped = written.strip()
-        quoted = stripped[1:-1].strip()
-        if quoted and '"' not in quoted and stripped[0] == stripped[-1] == '"':
-            return cls(quoted, "phrase")
-        if written.startswith("*"):
-            return cls(written[1:], "inside") if written[1:] else cls(written)
-        begun = stripped.removesuffix("*")
-        if begun != stripped and _WORD.match(begun[-1:]):
-            return cls(begun, "prefix")
+        found = _TERM.finditer(storable(written) or "")
+        return tuple(dict.fromkeys(cls._term(term[0], term[1]) for term in found))
+
+    @classmethod
+    def _term(cls, written: str, quoted: str | None) -> SearchTerm:
+        if quoted is not None:
+            return cls(quoted.strip(), "phrase")
+        if written.startswith("*") and written != "*":
+            return cls(written[1:], "inside")
+        if written.endswith("*") and _WORD.match(written[-2:-1]):
+            return cls(written[:-1], "prefix")
         return cls(written)
 
     def words(self) -> list[str]:

@@ -39,7 +39,9 @@ MAX_KEY = 2_000
 """Two keys, escaped, fit into the 64 kB of an address."""
 api = APIRouter(prefix="/api", responses=ERRORS)
 RunId = Annotated[str, Path(description="A run's id.")]
-_SEARCHED = 'Text to search for; "a phrase" is whole words in a row, begin* the beginning of words.'
+_SEARCHED = (
+    'Words to search for, all of them; "a phrase" is whole words in a row, begin* a beginning.'
+)
 KeyText = Annotated[
     str, Query(description='A record: ["task", "subject", "tier", attempt]', max_length=MAX_KEY)
 ]
