@@ -94,6 +94,27 @@ def test_plain_files_are_named_by_their_files_and_have_their_cost(
     assert compute(store, store.find("one"))["spent"]["usd"] == 0.75
 
 
+def test_texts_with_null_characters_are_equal_in_the_file_and_in_the_run(
+    tmp_path: Path, store_address: str
+) -> None:
+    either = Store(store_address)
+    pairs = [("a\0b", "a\0b"), ("a\0b", ["a\0b"]), ("a\0b", "ab"), ("\\u0000", "\\u0000")]
+    rows = [
+        {"task_id": f"t{n}", "attempt": k, "answer": answer, "target": target, "context": "a\0b"}
+        for n, (answer, target) in enumerate(pairs)
+        for k in (1, 2)
+    ]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    import_logs(file, "r", store=either)
+    ours, theirs = pennyweight.score("r", store=either), pennyweight.score(file)
+    assert ours["accuracy"].value == theirs["accuracy"].value == 0.75
+    key = AttemptKey("r", "unknown", "T0", "t0", 1)
+    shown = records.detail(either, either.find("r"), key)
+    assert shown.row["target"] == shown.measures["answer"] == "a\ufffdb"
+    assert compute(either, either.find("r"))["whole"]["records"] == 8
+
+
 def test_an_export_scores_alike(tmp_path: Path, store: Store) -> None:
     import_logs(inspect.log(tmp_path), "r", store=store)
     pennyweight.export("r", tmp_path / "r.jsonl", store=store)

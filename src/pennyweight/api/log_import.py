@@ -27,7 +27,7 @@ from pennyweight.sources.peek import Peek
 from pennyweight.sources.source import Source
 from pennyweight.store.store import RECORD_COLUMNS, Row, RunSettings, Store, StoredRun, now
 from pennyweight.stored_runs.imported import steps_of
-from pennyweight.text.safe import storable
+from pennyweight.text.safe import storable_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -277,8 +277,8 @@ def _stored(name: str, value: Any) -> Any:
         return None
     match _TYPES[name]:
         case "string":
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            return storable(text)
+            held = storable_value(value)
+            return held if isinstance(held, str) else json.dumps(held, ensure_ascii=False)
         case "boolean":
             return value if isinstance(value, bool) else None
         case "integer":
