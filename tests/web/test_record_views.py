@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
@@ -142,6 +142,21 @@ def test_the_first_look_at_a_record_shows_the_results_of_all_attempts(short_run,
     assert cells == ["!", "✓", "✗", "✗", "✓", "✗"]
     page.keyboard.press("w")
     page.get_by_text("two · T0 · attempt 3").wait_for()
+
+
+def test_the_keys_of_attempts_keep_the_filter_of_the_list(short_run, open_page):
+    short_run.digest("short")
+    page = open_page().page
+    page.goto(f"{short_run.address}/runs/short/records?correct=no&subject=one&sort=attempt")
+    page.locator("table.rows tbody a").first.click()
+    page.get_by_text("one · T0 · attempt 3").wait_for()
+    page.keyboard.press("r")
+    page.get_by_text("two · T0 · attempt 2").wait_for()
+    for link in page.locator(".matrix a").all():
+        query = parse_qs(urlsplit(link.get_attribute("href")).query)
+        assert (query["correct"], query["subject"], query["sort"]) == (["no"], ["one"], ["attempt"])
+    page.keyboard.press("j")
+    page.get_by_text("one · T0 · attempt 3").wait_for()
 
 
 @pytest.mark.parametrize("width", [390, 1280])

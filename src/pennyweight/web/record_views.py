@@ -221,7 +221,9 @@ def record(request: Request, site: Site) -> Shown:
     raw = query.get("view") == "raw"
     keep = _filter_of(query) | {n: query.get(n, "") for n in ("sort", "order")}
     written, found = write_key(detail.row), task_attempts(site.store, key, texts=False)
-    attempts = attempt_matrix(found, key, lambda at: attempt_url(at, "record")) if found else None
+    attempts = None
+    if found:
+        attempts = attempt_matrix(found, key, lambda at: attempt_url(at, "record", **keep))
     return "record.html", {
         "run": run,
         "v": record_view(detail, attempts, raw=raw, fetched=True),

@@ -41,6 +41,6 @@ def task(request: Request, site: Site) -> Shown:
     }
 
 
-def attempt_url(key: AttemptKey, page: str) -> str:
-    """Return the address of a page of an attempt."""
-    return run_url(key.run, page, key=write_key(key._asdict()))
+def attempt_url(key: AttemptKey, page: str, **keep: str) -> str:
+    """Return the address of a page of an attempt, which may keep the filter of a list."""
+    return run_url(key.run, page, key=write_key(key._asdict()), **keep)
