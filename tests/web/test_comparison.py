@@ -321,3 +321,15 @@ def test_sides_whose_columns_read_alike_stay_apart(tmp_path):
         )
         text = html.unescape(server.get(f"/compare?run={STUDY}&a={first}&b={second}")[2])
         assert f"Better in {titles[0]}: 9" in text
+
+
+def test_typing_finds_runs_by_what_the_server_finds_them_by(uneven, open_page):
+    page = open_page().page
+    page.goto(f"{uneven.address}/compare")
+    shown = "rows => rows.filter(row => !row.hidden).map(row => row.querySelector('input').value)"
+    for typed, found in (("T2", [MORE]), ("t1", [MORE, FEWER]), ("aaaa T9", [])):
+        page.get_by_role("searchbox").fill(typed)
+        assert sorted(page.locator("[data-found]").evaluate_all(shown)) == found, typed
+        assert page.get_by_text("No run matches.").is_visible() is not bool(found)
+        text = uneven.get(f"/compare?find={quote(typed)}")[2]
+        assert sorted(re.findall(r'data-found[^>]*><input[^>]*value="([^"]*)"', text)) == found

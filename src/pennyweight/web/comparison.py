@@ -67,6 +67,7 @@ def compare(request: Request, site: Site) -> Shown:
         "missing": missing,
         "max_runs": MAX_RUNS,
         "write_side": write_side,
+        "searched": _searched,
     }
     if not chosen:
         return "compare.html", {**values, "table": None}
@@ -99,9 +100,14 @@ def compare(request: Request, site: Site) -> Shown:
     }
 
 
+def _searched(run: StoredRun) -> str:
+    """Return the text of a run that is searched, here and while somebody types."""
+    return " ".join((run.id, run.suite, *run.sides["subject"], *run.sides["tier"]))
+
+
 def _fits(run: StoredRun, wanted: Sequence[str]) -> bool:
     """Whether a run has these words in its id, suite, subjects or tiers."""
-    text = " ".join((run.id, run.suite, *run.sides["subject"], *run.sides["tier"])).lower()
+    text = _searched(run).lower()
     return all(word in text for word in wanted)
 
 

@@ -21,7 +21,7 @@ for (const finder of all("[data-finder]")) {
     const words = finder.value.toLowerCase().split(/\s+/).filter(Boolean);
     let found = 0;
     for (const row of rows) {
-      const text = row.textContent.toLowerCase();
+      const text = `${row.dataset.found} ${row.textContent}`.toLowerCase();
       row.hidden = !one("input", row).checked && !words.every((word) => text.includes(word));
       found += row.hidden ? 0 : 1;
     }
