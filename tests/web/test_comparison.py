@@ -333,3 +333,31 @@ def test_typing_finds_runs_by_what_the_server_finds_them_by(uneven, open_page):
         assert page.get_by_text("No run matches.").is_visible() is not bool(found)
         text = uneven.get(f"/compare?find={quote(typed)}")[2]
         assert sorted(re.findall(r'data-found[^>]*><input[^>]*value="([^"]*)"', text)) == found
+
+
+@pytest.mark.parametrize(
+    ("place", "by", "strange"), [("a", "category", "T0"), ("a", "tier", "T9"), ("b", "tier", "T9")]
+)
+def test_a_side_that_is_none_of_the_comparison_has_no_effect(study, place, by, strange):
+    notice = re.compile(r'<div class="notice">([^<]*)</div>\s*')
+    default = study.get(f"/compare?run={STUDY}&by={by}")[2]
+    status, _, text = study.get(f"/compare?run={STUDY}&by={by}&{place}={side(STUDY, tier=strange)}")
+    assert status == 200
+    assert notice.search(text)[1] == (
+        f"The address names what is no side of this comparison, so it has no effect: {strange}."
+    )
+    if place == "a":
+        assert notice.sub("", text).split() == default.split()
+
+
+def test_choosing_other_columns_drops_the_sides_of_the_columns_before(study, open_page):
+    page = open_page().page
+    page.goto(f"{study.address}/compare?run={STUDY}&by=tier")
+    page.get_by_label("Baseline").select_option("T1")
+    page.wait_for_url("**a=*")
+    for by in ("subject", "category"):
+        page.get_by_label("Compare by").select_option(by)
+        page.wait_for_url(f"**by={by}*")
+        assert {*parse_qs(urlsplit(page.url).query)} == {"run", "by"}
+        page.get_by_role("heading", name="All metrics").wait_for()
+        assert page.locator(".notice").count() == 0

@@ -66,7 +66,7 @@ class SideNames:
         if side is None:
             return None
         title = next((title for title, own in self.known.items() if own == side), None)
-        if title is None and not self.known:
+        if title is None and not self.known and self.columns == tuple(n for n, _ in side.chosen):
             title = side_name([value for _, value in side.chosen])
         return None if title is None else self.raw(title)
 

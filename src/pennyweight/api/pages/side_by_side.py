@@ -52,6 +52,7 @@ MAX_REPLY_CHARACTERS = 20_000
 MAX_CACHED = 24
 MAX_COLUMNS = 20
 """Further columns of tasks that sides can be told apart by."""
+NO_SIDE = "The address names what is no side of this comparison, so it has no effect"
 ONE_SIDE = "This run has one subject in one tier. Choose another run to compare it with."
 
 
@@ -155,6 +156,8 @@ class RunComparisons:
             return replace(found, waiting=waiting)
         naming = SideNames.of(runs, columns, letters)
         whole = self._comparison(runs, naming, baseline=naming.name_of(first))
+        if isinstance(whole, str) and first:  # it may be no side of these runs
+            whole = self._comparison(runs, naming)
         if isinstance(whole, str):
             alone = len(runs) == 1 and all(len(names) < 2 for names in runs[0].sides.values())
             return replace(found, note=ONE_SIDE if alone and not by else whole)
@@ -169,7 +172,12 @@ class RunComparisons:
             baseline=whole.baseline,
             pooled=pooled,
         )
-        chosen = next((title for side, title in found.sides if side == second), None)
+        known = dict(found.sides)
+        given = [side for side in (first, second) if side and side not in known]
+        strange = [side_name([v for _, v in side.chosen] or side.runs, " · ") for side in given]
+        if strange:
+            found = replace(found, note=f"{NO_SIDE}: {' and '.join(strange)}.")
+        chosen = known.get(second) if second else None
         other = chosen or _best(whole)
         if other == whole.baseline or not any(pair.tasks for pair in whole.pairs):
             return found

@@ -2,7 +2,11 @@
 "use strict";
 
 for (const choice of all("[data-submits]")) {
-  choice.addEventListener("change", () => choice.form.requestSubmit());
+  choice.addEventListener("change", () => {
+    // other columns have other sides
+    if (choice.name === "by") for (const side of all("[name=a], [name=b]", choice.form)) side.disabled = true;
+    choice.form.requestSubmit();
+  });
 }
 
 // What tells the sides of some runs apart says nothing about others: they begin with the default.
