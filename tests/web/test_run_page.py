@@ -118,7 +118,10 @@ def test_what_is_searched_unfolded_and_chosen_stays_when_the_order_changes(tmp_p
         assert not apart.is_visible(), "it is about a side that is folded"
         assert box.evaluate(fits), "a folded board does not scroll in itself"
         page.get_by_placeholder("part of a name").fill("nobody")
-        page.get_by_text("No side has this in its name.").wait_for()
+        none = page.get_by_text("No side has this in its name.")
+        assert none.evaluate("cell => getComputedStyle(cell).paddingLeft") == "12px"
+        page.get_by_placeholder("part of a name").fill("-13 Mod")
+        assert sides.locator(".name").all_inner_texts() == ["model-13"]
         page.get_by_placeholder("part of a name").fill("model-1")
         assert sides.count() == 10
         page.get_by_label("Sort by").focus()

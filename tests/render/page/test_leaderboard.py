@@ -106,6 +106,9 @@ def test_what_makes_no_sense_has_no_effect(choice):
 def test_find_and_fold():
     view = leaderboard(made(), BoardChoice(find="LARGE"))
     assert [row.name.split(" · ")[0] for row in view.rows] == ["large", "large"]
+    words = leaderboard(made(), BoardChoice(find="T1  larg"))
+    assert [row.name for row in words.rows] == ["large · T1"]
+    assert not leaderboard(made(), BoardChoice(find="small large")).rows
     many = digest(resolve(rows({f"m{i:02}": i / 20 for i in range(20)}, ("T0",), 20, 1)))
     folded = leaderboard(many, address=address)
     assert sum(not row.hidden for row in folded.rows) == 15

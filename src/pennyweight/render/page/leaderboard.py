@@ -130,7 +130,8 @@ def leaderboard(
                 hidden=rest and not choice.find,
             )
         )
-    found = [row for row in made if choice.find.casefold() in row.name.casefold()]
+    sought = choice.find.casefold().split()
+    found = [row for row in made if all(word in row.name.casefold() for word in sought)]
     hidden = sum(row.hidden for row in found)
     leaders = [row.leads for row in made]
     in_front = leaders.index(False) if False in leaders else len(leaders)

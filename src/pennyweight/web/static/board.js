@@ -69,10 +69,10 @@ addEventListener("popstate", () => swap(location.href, one('[data-part="board"]'
 function narrow() {
   const rows = all("table.board tbody tr[data-name]");
   if (!rows.length) return;
-  const table = one("table.board");
+  const [table, words] = [one("table.board"), wanted.split(/\s+/)];
   for (const row of rows) {
     const folded = "folded" in row.dataset && !unfolded;
-    row.hidden = wanted ? !row.dataset.name.includes(wanted) : folded;
+    row.hidden = wanted ? !words.every((word) => row.dataset.name.includes(word)) : folded;
   }
   for (const row of all("tr.cut", table)) row.hidden = Boolean(wanted) || ("folded" in row.dataset && !unfolded);
   one("[data-none]", table)?.remove();
