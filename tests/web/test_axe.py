@@ -7,8 +7,11 @@ import pytest
 
 import services
 from web.serving import replayed, serving
+from web.test_grid_page import RUN as GRID
+from web.test_grid_page import large
 from web.test_pages import THEMES, places
 
+__all__ = ["large"]
 RUN = """() => axe.run(document, {resultTypes: ["violations"]}).then((found) =>
   found.violations.filter((v) => ["serious", "critical"].includes(v.impact))
     .map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(" | ")}`))"""
@@ -59,5 +62,15 @@ def test_the_report_is_accessible(site, open_page, axe, theme, tmp_path):
     path.write_text(server.get(f"/runs/{run}/report.html")[2], encoding="utf-8")
     page = open_page(color_scheme=theme).page
     page.goto(path.as_uri())
+    page.evaluate(axe)
+    assert page.evaluate(RUN) == []
+
+
+def test_a_grid_whose_rows_are_loaded_is_accessible(large, open_page, axe):
+    page = open_page().page
+    page.goto(f"{large.address}/runs/{GRID}/grid?rows=task")
+    page.locator("table.grid tbody a").first.focus()
+    page.keyboard.press("Control+End")
+    page.get_by_role("rowheader", name="task 599").wait_for()
     page.evaluate(axe)
     assert page.evaluate(RUN) == []

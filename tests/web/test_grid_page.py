@@ -60,19 +60,82 @@ def test_cells_lead_to_replies_and_rows_come_as_one_scrolls(large, open_page):
     assert watched.overflow() == 0
 
 
-def test_arrow_keys_move_between_cells(large, open_page):
+HELD = """() => {
+  const cell = document.activeElement.closest("td, th");
+  return cell && [one("th", cell.parentElement).innerText.split("\\n")[0], cell.cellIndex];
+}"""
+
+
+def test_keys_move_between_cells(large, open_page):
     page = open_page().page
     page.goto(f"{large.address}/runs/{RUN}/grid?only=differs&rows=task")
     page.get_by_role("row", name="task 501").locator("a").first.focus()
-    held = "document.activeElement.closest('tr').rowIndex + ',' + "
-    held += "document.activeElement.closest('td, th').cellIndex"
-    steps = {"Right": "2,1", "Down": "3,1", "Up": "2,1", "Left": "2,0"}
-    for key, place in steps.items():
-        page.keyboard.press(f"Arrow{key}")
-        assert page.evaluate(held) == place, key
-    page.keyboard.press("ArrowRight")
+    steps = {
+        "ArrowRight": (501, 1), "ArrowDown": (502, 1), "ArrowUp": (501, 1), "ArrowLeft": (501, 0),
+        "End": (501, 2), "Control+End": (589, 2), "ArrowDown ": (589, 2), "Home": (589, 0),
+        "Control+Home": (500, 0), "ArrowRight ": (500, 1),
+    }  # fmt: skip
+    for key, (task, column) in steps.items():
+        page.keyboard.press(key.strip())
+        page.wait_for_function(f"() => ({HELD})()?.[0] === 'task {task}'")
+        assert page.evaluate(HELD) == [f"task {task}", column], key
+    page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_url("**/task?task=task%20501**")
+
+
+def test_page_keys_keep_the_focus_and_lead_to_rows_that_are_loaded(large, open_page):
+    page = open_page().page
+    page.goto(f"{large.address}/runs/{RUN}/grid?rows=task")
+    page.locator("table.grid tbody td a").first.focus()
+    tasks = ["task 000"]
+    for key, times in (("PageDown", 5), ("PageUp", 5)):
+        for _ in range(times):
+            page.keyboard.press(key)
+            page.wait_for_function(f"() => ({HELD})() && ({HELD})()[0] !== {tasks[-1]!r}")
+            tasks.append(page.evaluate(HELD)[0])
+    assert tasks[:6] == tasks[:4:-1]
+    assert int(tasks[5].split()[1]) > 60
+    assert page.evaluate(HELD)[1] == 1
+    page.locator("[data-grid]").hover()
+    page.mouse.wheel(0, 9000)
+    page.get_by_role("rowheader", name="task 350").wait_for()
+    assert page.evaluate("document.activeElement.matches('[data-grid]')")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(HELD) == ["task 001", 1]
+
+
+def test_the_grid_is_one_tab_stop(large, open_page):
+    page = open_page().page
+    page.goto(f"{large.address}/runs/{RUN}/grid?rows=task")
+    box = page.locator("[data-grid]")
+    stops = (
+        "box => [box, ...box.querySelectorAll('a, [tabindex]')].filter(e => e.tabIndex >= 0).length"
+    )
+    assert box.evaluate(stops) == 1
+    box.evaluate("box => box.scrollTo(0, 6000)")
+    page.get_by_role("rowheader", name="task 230").wait_for()
+    assert box.evaluate(stops) == 1
+    page.get_by_role("row", name="task 230").locator("a").nth(2).focus()
+    assert box.evaluate(stops) == 1
+
+
+def test_back_leads_to_the_place_in_the_grid(large, open_page):
+    page = open_page().page
+    page.goto(f"{large.address}/runs/{RUN}/grid?rows=task")
+    box = page.locator("[data-grid]")
+    box.evaluate("box => box.scrollTo(0, 4000)")
+    page.get_by_role("row", name="task 155").locator("td a").first.click()
+    page.wait_for_url("**/task?**")
+    page.go_back()
+    page.get_by_role("row", name="task 155").wait_for()
+    assert box.evaluate("box => box.scrollTop") == 4000
+    page.get_by_role("link", name="differs 90").click()
+    page.get_by_text("90 tasks; scroll").wait_for()
+    assert box.evaluate("box => box.scrollTop") == 0
+    page.go_back()
+    page.get_by_text("600 tasks; scroll").wait_for()
+    assert box.evaluate("box => box.scrollTop") == 4000
 
 
 def test_the_page_works_without_scripts(large):

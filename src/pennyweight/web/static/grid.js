@@ -15,11 +15,10 @@ function word(cell) {
   return [kind, String(Math.round(100 * value)), true];
 }
 
-function scrolled(box) {
-  const { grid: api, base, tasks, start, columns } = box.dataset;
-  const total = Number(tasks);
+// Only rows in sight are in the page. Gives how to find a row, and how to bring one into sight.
+function scrolled(box, total) {
+  const { grid: api, base, columns } = box.dataset;
   const body = one("tbody", box);
-  if (total <= body.rows.length && start === "0") return;
   const places = columns.split(",").map(Number);
   const heads = all("thead th[data-query]", box);
   const queries = heads.map((head) => head.dataset.query);
@@ -80,6 +79,12 @@ function scrolled(box) {
     return made;
   };
 
+  const remove = (at, row) => {
+    if (row.contains(document.activeElement)) box.focus({ preventScroll: true });
+    row.remove();
+    built.delete(at);
+  };
+
   const [above, below] = [space(0), space(0)];
   function show(again = false) {
     const seen = Math.ceil(box.clientHeight / ROW);
@@ -88,28 +93,23 @@ function scrolled(box) {
     const now = `${first} ${last}`;
     if (now === drawn && !again) return;
     drawn = now;
-    if (!above.isConnected) body.replaceChildren(above, below);
-    for (const [at, known] of built) {
-      if (at >= first && at < last) continue;
-      known.row.remove();
-      built.delete(at);
-    }
+    for (const [at, { row }] of built) if (at < first || at >= last) remove(at, row);
     let before = above;
     for (let at = first; at < last; at += 1) {
-      const held = load(Math.floor(at / CHUNK)).rows;
-      const known = built.get(at);
-      if (known && known.full === Boolean(held)) {
-        before = known.row;
-        continue;
+      let known = built.get(at);
+      const held = known?.full ? null : load(Math.floor(at / CHUNK)).rows;
+      if (!known || held) {
+        if (known) remove(at, known.row);
+        known = { full: Boolean(held), row: line(held && held[at % CHUNK]) };
+        known.row.setAttribute("aria-rowindex", at + 2);
+        built.set(at, known);
+        before.after(known.row);
       }
-      known?.row.remove();
-      const row = line(held ? held[at % CHUNK] : null);
-      built.set(at, { full: Boolean(held), row });
-      before.after(row);
-      before = row;
+      before = known.row;
     }
     above.cells[0].style.height = `${first * ROW}px`;
     below.cells[0].style.height = `${(total - last) * ROW}px`;
+    box.dispatchEvent(new Event("drawn"));
   }
 
   let asked = false;
@@ -120,26 +120,87 @@ function scrolled(box) {
   }, { passive: true });
   const pager = box.parentElement.querySelector("[data-pager]");
   if (pager) pager.replaceChildren(make("span", `${many(total, "task")}; scroll to see them all`, "quiet"));
-  if (start !== "0") box.scrollTop = Number(start) * ROW;
-  const height = box.clientHeight;
-  body.append(space((total - body.rows.length) * ROW));
-  box.style.height = `${height}px`;
+  box.style.height = `${box.clientHeight}px`;
+  const start = Number(box.dataset.start);
+  [...body.rows].forEach((row, index) => built.set(start + index, { full: true, row }));
+  above.cells[0].style.height = `${start * ROW}px`;
+  below.cells[0].style.height = `${(total - start - built.size) * ROW}px`;
+  body.prepend(above);
+  body.append(below);
+  return {
+    rowAt: (at) => built.get(at)?.row,
+    reveal: (at) => {
+      const head = one("thead", box).offsetHeight;
+      const lowest = head + (at + 1) * ROW - box.clientHeight;
+      box.scrollTop = Math.max(lowest, Math.min(box.scrollTop, at * ROW));
+      show();
+    },
+  };
 }
 
-const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
-document.addEventListener("keydown", (event) => {
-  const cell = event.target.closest?.("table.grid td, table.grid th");
-  const step = STEPS[event.key];
-  if (!cell || !step || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-  const rows = [...cell.closest("table").rows];
-  const row = rows[rows.indexOf(cell.parentElement) + step[0]];
-  const link = row?.cells[cell.cellIndex + step[1]]?.querySelector("a");
-  if (!link) return;
-  event.preventDefault();
-  link.focus();
-});
+// The grid is one tab stop: keys move the active cell, also to rows that are not in the page. The
+// entry of the history keeps the place, so that Back leads to it.
+function grid(box) {
+  const [table, body] = [one("table", box), one("tbody", box)];
+  const [total, start, columns] = [Number(box.dataset.tasks), Number(box.dataset.start), table.rows[0].cells.length];
+  const { grid: place = start * ROW, cell = [start, 0] } = history.state ?? {};
+  let [row, column] = [Math.min(cell[0], total - 1), Math.min(cell[1], columns - 1)];
+  let held = null; // what Tab leads to
+  table.setAttribute("role", "grid");
+  table.setAttribute("aria-rowcount", total + 1);
+  [...body.rows].forEach((line, index) => line.setAttribute("aria-rowindex", start + index + 2));
+  const whole = start === 0 && total <= body.rows.length;
+  const { rowAt, reveal } = whole ? { rowAt: (at) => body.rows[at], reveal: () => {} } : scrolled(box, total);
+
+  const stop = () => {
+    for (const link of all('tbody a:not([tabindex="-1"])', box)) link.tabIndex = -1;
+    const active = rowAt(row)?.cells[column];
+    if (held) held.tabIndex = -1;
+    held = active ? one("a", active) ?? active : null;
+    if (held) held.tabIndex = 0;
+    box.tabIndex = held ? -1 : 0;
+  };
+  const remember = () => {
+    if (box.isConnected) history.replaceState({ ...history.state, grid: box.scrollTop, cell: [row, column] }, "");
+  };
+
+  box.addEventListener("drawn", () => {
+    stop();
+    if (document.activeElement === box) held?.focus({ preventScroll: true });
+  });
+  box.addEventListener("focusin", (event) => {
+    const active = event.target.closest("tbody td, tbody th");
+    if (!active) return;
+    [row, column] = [active.parentElement.getAttribute("aria-rowindex") - 2, active.cellIndex];
+    stop();
+  });
+  box.addEventListener("keydown", (event) => {
+    if (event.metaKey || event.altKey || event.shiftKey) return;
+    const page = Math.max(1, Math.floor((box.clientHeight - one("thead", box).offsetHeight) / ROW) - 1);
+    const [down, right] = {
+      ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0],
+      PageDown: [page, 0], PageUp: [-page, 0], Home: [0, -columns], End: [0, columns],
+    }[event.key] ?? [0, 0];
+    if (!(down || right) || (event.ctrlKey && Math.abs(right) < columns)) return;
+    event.preventDefault();
+    row = Math.max(0, Math.min(total - 1, row + (event.ctrlKey ? right * total : down)));
+    column = Math.max(0, Math.min(columns - 1, column + right));
+    reveal(row);
+    stop();
+    if (held) held.focus();
+    else box.focus({ preventScroll: true });
+  });
+  let pause = 0;
+  box.addEventListener("scroll", () => {
+    clearTimeout(pause);
+    pause = setTimeout(remember, 100);
+  }, { passive: true });
+  box.addEventListener("click", remember, true);
+  box.scrollTop = place;
+  stop();
+}
 
 const grids = () => all("[data-grid]").filter((box) => !box.dataset.ready)
-  .forEach((box) => { box.dataset.ready = "1"; scrolled(box); });
+  .forEach((box) => { box.dataset.ready = "1"; grid(box); });
 grids();
 document.addEventListener("pennyweight:parts", grids);
