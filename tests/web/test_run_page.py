@@ -144,6 +144,11 @@ def test_what_is_searched_unfolded_and_chosen_stays_when_the_order_changes(tmp_p
         assert chosen.inner_text().startswith("differs")
         page.reload()
         assert chosen.inner_text().startswith("differs")
+        page.locator("#grid tbody td a").first.click()
+        page.wait_for_url("**/task?**")
+        page.go_back()
+        page.locator("table.board").wait_for()
+        assert sides.count() == 21, "the board is as it was left"
 
 
 def test_a_run_that_is_over_is_not_preliminary_because_attempts_failed(tmp_path):

@@ -3,8 +3,8 @@
 
 // What was chosen of the board and of the grid stays when the other changes.
 const OF_GRID = ["rows", "only"];
-let wanted = "";
-let unfolded = false;
+let { wanted = "", unfolded = false } = history.state ?? {}; // Back leads to the board as it was left
+const remember = (changed) => history.replaceState({ ...history.state, ...changed }, "");
 
 function addresses(url, name) {
   const [asked, shown] = [new URL(url, location), new URL(location)];
@@ -41,7 +41,9 @@ async function swap(url, name, keep = true) {
     if (said) one(".conclusion")?.replaceWith(document.adoptNode(said));
     if (place && one(".scroll", other)) one(".scroll", other).scrollLeft = place;
     if (name === "board") all('[data-part="grid"]', fresh).forEach((grid) => one('[data-part="grid"]')?.replaceWith(document.adoptNode(grid)));
-    if (keep) history.pushState({ part: name }, "", shown);
+    const { grid, cell, ...state } = history.state ?? {};
+    const kept = name === "board" ? { grid, cell } : {}; // another order of tasks begins at the top
+    if (keep) history.pushState({ ...state, ...kept, part: name }, "", shown);
     document.dispatchEvent(new Event("pennyweight:parts"));
     const again = focus && all("a", other).find((a) => a.getAttribute("href") === focus);
     (again || one(chooser ? "[data-board] select" : ".scroll", other))?.focus({ preventScroll: true });
@@ -56,6 +58,7 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   if ("unfold" in link.dataset) {
     unfolded = true;
+    remember({ unfolded });
     narrow();
     one(".scroll.board")?.focus({ preventScroll: true });
     return;
@@ -105,6 +108,7 @@ function arrange() {
     if (wanted) find.value = wanted;
     find.addEventListener("input", () => {
       wanted = find.value.trim().toLowerCase();
+      remember({ wanted });
       narrow();
     });
   }
