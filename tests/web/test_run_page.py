@@ -42,6 +42,25 @@ def test_a_chart_is_saved_as_png(site, open_page):
     assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
 
 
+def test_every_chart_of_many_sides_is_saved_as_png(tmp_path, open_page):
+    rows = [
+        {"task_id": f"t{n}", "subject": f"m{i:02}", "passed": n < i, "category": "ab"[n % 2]}
+        for i in range(12)
+        for n in range(12)
+    ]
+    (tmp_path / "records.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command("import", "records.jsonl", "--as", "many", folder=tmp_path)
+    with serving(tmp_path) as server:
+        server.digest("many")
+        page = open_page().page
+        page.goto(f"{server.address}/runs/many/metrics")
+        for link in (links := page.locator("a[data-png]")).all():
+            with page.expect_download() as download:
+                link.click()
+            assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
+        assert links.count()
+
+
 def test_answers_are_compressed_for_those_who_can_read_it(site):
     server, run = site
     server.digest(run)
