@@ -6,15 +6,18 @@ from typing import Any
 
 import pytest
 
+from pennyweight.render.transcript.trajectory import TrajectoryStep, trajectory
+from pennyweight.stored_runs.imported import steps_of
 from sources.logs.fixtures import expected, fixture
 from sources.logs.reading import notes_of, records
 
 CALL = {"tool_call_id": "c", "function_name": "bash", "arguments": {"command": "ls"}}
+ASKED = {"source": "user", "message": "2 + 2?"}
 TRAJECTORY = {
     "schema_version": "ATIF-v1.8",
     "agent": {"name": "adder", "model_name": "lab/mini"},
     "steps": [
-        {"source": "user", "message": "2 + 2?"},
+        ASKED,
         {"source": "agent", "message": "", "reasoning_content": "I look.", "tool_calls": [CALL],
          "observation": {"results": [{"content": "a.txt"}]}},
         {"source": "agent", "message": "4"},
@@ -95,6 +98,70 @@ def test_a_trajectory_alone_has_no_verdict(tmp_path: Path) -> None:
     (row,) = records(path)
     assert (row["subject"], row["response"], row["passed"]) == ("lab/mini", "4", None)
     assert (row["prompt_tokens"], row["cost_usd"]) == (14, 0.5)
+
+
+STEP = {
+    "source": "agent",
+    "message": "",
+    "reasoning_content": "I look.",
+    "timestamp": "2026-01-02T03:04:05Z",
+    "tool_calls": [CALL, CALL | {"tool_call_id": "d"}],
+    "observation": {"results": [{"source_call_id": "d", "content": "b.txt"}]},
+    "metrics": {"prompt_tokens": 10, "completion_tokens": 2, "cached_tokens": 4, "cost_usd": 0.25},
+}
+LAST = {
+    "source": "agent",
+    "message": "4",
+    "timestamp": "2026-01-02T03:04:09Z",
+    "metrics": {"prompt_tokens": 20, "completion_tokens": 3, "cost_usd": 0.5},
+}
+COPIED = LAST | {"is_copied_context": True, "timestamp": "2026-01-02T03:04:00Z"}
+TIMED = {**TRAJECTORY, "steps": [ASKED, COPIED, STEP, LAST], "final_metrics": {}}
+
+
+def steps(row: dict[str, Any]) -> list[TrajectoryStep]:
+    """Return the steps of an imported record as the page shows them."""
+    _, turns = steps_of(json.loads(row["messages"]))
+    return trajectory({"work": {"turns": turns}})
+
+
+def test_steps_have_their_thoughts_times_tokens_and_cost(tmp_path: Path) -> None:
+    made = tmp_path / "job"
+    trial(made, "a__1", 1)
+    alone = tmp_path / "alone.json"
+    for path in (made / "a__1/agent/trajectory.json", alone):
+        path.write_text(json.dumps(TIMED))
+    for path in (made, alone):
+        (row,) = records(path)
+        shown = steps(row)
+        assert [(one.thought, one.facts) for one in shown] == [
+            ("", "+0 s, $0.50, 23 tokens"),
+            ("I look.", "+5 s, $0.25, 12 tokens"),
+            ("", "+9 s, $0.50, 23 tokens"),
+        ]
+        assert [call.result for call in shown[1].calls] == [None, "b.txt"]
+
+
+def test_without_totals_the_steps_of_a_trajectory_are_added_up(tmp_path: Path) -> None:
+    path = tmp_path / "trajectory.json"
+    path.write_text(json.dumps(TIMED))
+    (row,) = records(path)
+    used = [row[n] for n in ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd")]
+    assert used == [30, 4, 5, 0.75]
+    assert row["end_time"] - row["start_time"] == 9
+    path.write_text(json.dumps({**TIMED, "final_metrics": {"total_cost_usd": 2.0}}))
+    (row,) = records(path)
+    assert (row["prompt_tokens"], row["cost_usd"]) == (30, 2.0)
+
+
+def test_a_trial_that_does_not_tell_what_it_used_has_the_sums_of_its_steps(tmp_path: Path) -> None:
+    made = tmp_path / "job"
+    trial(made, "a__1", 1)
+    (made / "a__1/agent/trajectory.json").write_text(json.dumps(TIMED))
+    result = json.loads((made / "a__1/result.json").read_text()) | {"agent_result": None}
+    (made / "a__1/result.json").write_text(json.dumps(result))
+    (row,) = records(made)
+    assert (row["prompt_tokens"], row["cost_usd"]) == (30, 0.75)
 
 
 def test_a_real_job_gives_the_tool_s_numbers() -> None:

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pennyweight.sources.json_array import loads
 from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, Row
 from pennyweight.sources.log_tally import Expectation
-from pennyweight.sources.log_values import count, first, items, mapping, number, text_of, verdict
+from pennyweight.sources.log_values import (
+    count,
+    first,
+    items,
+    mapping,
+    message,
+    number,
+    text_of,
+    verdict,
+)
 from pennyweight.sources.peek import Peek
 
 _LARGEST = 512 << 20
 _LIMITS = ("LengthExceeded", "WindowExceeded", "OutputTokenExceeded")
 _ROLES = {"agent": "assistant"}
+_TEXTS = ("input", "response", "reasoning", "messages", "tool_calls")
+_IN_TRIALS = {
+    "prompt_tokens": "n_input_tokens",
+    "cached_tokens": "n_cache_tokens",
+    "completion_tokens": "n_output_tokens",
+    "cost_usd": "cost_usd",
+}
+"""What was used, and its names in trials. Steps and trajectories have other names."""
+_IN_STEPS = {name: name for name in _IN_TRIALS}
+_IN_TOTALS = {name: f"total_{name}" for name in _IN_TRIALS}
 
 
 def recognise(peek: Peek) -> bool:
@@ -75,17 +94,14 @@ def _trial(path: Path, trial: Mapping[str, Any], log: Log) -> Row:
         "trial": trial.get("trial_name"),
         "start_time": trial.get("started_at"),
         "end_time": trial.get("finished_at"),
-        **_used(trial),
     }
+    used = {name: value for name, value in _used(trial).items() if value is not None}
     trajectory = path.parent / "agent" / "trajectory.json"
-    if log.wants("input", "response", "reasoning", "messages", "tool_calls"):
+    if log.wants(*_TEXTS, *(_IN_TRIALS.keys() - used.keys())):
         steps = _loaded(trajectory) if trajectory.is_file() else None
-        row |= {
-            name: value
-            for name, value in _steps(steps or {}, log).items()
-            if name in {"input", "response", "reasoning", "messages", "tool_calls"}
-        }
-    return {**row, **_ended(trial, log)}
+        found = _steps(steps or {}, log)
+        row |= {name: found.get(name) for name in (*_TEXTS, *_IN_TRIALS)}
+    return {**row, **used, **_ended(trial, log)}
 
 
 def _ended(trial: Mapping[str, Any], log: Log) -> Row:
@@ -114,35 +130,34 @@ def _used(trial: Mapping[str, Any]) -> Row:
     """Return tokens and cost; those of a trial with several steps are added up."""
     steps = [mapping(mapping(one).get("agent_result")) for one in items(trial.get("step_results"))]
     whole = mapping(trial.get("agent_result"))
-    names = ("n_input_tokens", "n_cache_tokens", "n_output_tokens", "cost_usd")
-    parts = [whole] if any(whole.get(name) is not None for name in names) else steps
-    sums = {}
-    for name in names:
-        found = [value for value in (number(one.get(name)) for one in parts) if value is not None]
-        sums[name] = sum(found) if found else None
-    return {
-        "prompt_tokens": count(sums["n_input_tokens"]),
-        "cached_tokens": count(sums["n_cache_tokens"]),
-        "completion_tokens": count(sums["n_output_tokens"]),
-        "cost_usd": sums["cost_usd"],
-    }
+    told = any(whole.get(name) is not None for name in _IN_TRIALS.values())
+    return _sums([whole] if told else steps, _IN_TRIALS)
+
+
+def _sums(parts: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> Row:
+    """Add up what each part used; what no part tells is missing."""
+    sums: Row = {}
+    for column, name in names.items():
+        told = [value for value in (number(one.get(name)) for one in parts) if value is not None]
+        sums[column] = number(sum(told)) if told else None
+    return {n: value if n == "cost_usd" else count(value) for n, value in sums.items()}
 
 
 def _steps(trajectory: Mapping[str, Any], log: Log) -> Row:
-    """Return what a trajectory tells: messages, tool calls, thoughts, and tokens."""
+    """Return what a trajectory tells: messages, tool calls, thoughts, times, tokens and cost."""
     steps = [mapping(one) for one in items(trajectory.get("steps"))]
-    agent, whole = mapping(trajectory.get("agent")), mapping(trajectory.get("final_metrics"))
+    agent = mapping(trajectory.get("agent"))
     said = [(one.get("source"), text_of(one.get("message"))) for one in steps]
     thoughts = [str(one["reasoning_content"]) for one in steps if one.get("reasoning_content")]
+    times = [one["timestamp"] for one in steps if isinstance(one.get("timestamp"), str)]
     row: Row = {
         "subject": agent.get("model_name") or agent.get("name"),
+        "start_time": next(iter(times), None),
+        "end_time": next(reversed(times), None),
         "input": first(text for source, text in said if source == "user"),
         "response": first(text for source, text in reversed(said) if source == "agent" and text),
         "reasoning": "\n".join(thoughts) or None,
-        "prompt_tokens": count(whole.get("total_prompt_tokens")),
-        "cached_tokens": count(whole.get("total_cached_tokens")),
-        "completion_tokens": count(whole.get("total_completion_tokens")),
-        "cost_usd": number(whole.get("total_cost_usd")),
+        **_totals(mapping(trajectory.get("final_metrics")), steps),
     }
     if log.wants("tool_calls"):
         row["tool_calls"] = [call for one in steps for call in _calls(one)] or None
@@ -151,19 +166,37 @@ def _steps(trajectory: Mapping[str, Any], log: Log) -> Row:
     return row
 
 
+def _totals(whole: Mapping[str, Any], steps: Iterable[Mapping[str, Any]]) -> Row:
+    """Return what a trajectory used: its own totals, else the sums of its steps."""
+    own = _sums([whole], _IN_TOTALS)
+    fresh = [one for one in steps if one.get("is_copied_context") is not True]
+    sums = _sums([mapping(one.get("metrics")) for one in fresh], _IN_STEPS)
+    return {name: sums[name] if own[name] is None else own[name] for name in sums}
+
+
 def _calls(step: Mapping[str, Any]) -> list[Row]:
     return [
         {"name": call.get("function_name"), "arguments": call.get("arguments")}
+        | ({"id": call["tool_call_id"]} if call.get("tool_call_id") else {})
         for call in map(mapping, items(step.get("tool_calls")))
     ]
 
 
 def _messages(step: Mapping[str, Any]) -> Iterator[Row]:
+    """Yield the message of a step, with its thought, time, tokens and cost, and its results."""
     source = str(step.get("source") or "")
-    said: Row = {"role": _ROLES.get(source, source), "content": text_of(step.get("message")) or ""}
-    yield said | ({"tool_calls": calls} if (calls := _calls(step)) else {})
+    used = _sums([mapping(step.get("metrics"))], _IN_STEPS)
+    yield message(
+        _ROLES.get(source, source),
+        step.get("message"),
+        reasoning=step.get("reasoning_content"),
+        tool_calls=_calls(step),
+        timestamp=step.get("timestamp"),
+        tokens=(used["prompt_tokens"] or 0) + (used["completion_tokens"] or 0),
+        cost_usd=used["cost_usd"],
+    )
     for result in map(mapping, items(mapping(step.get("observation")).get("results"))):
-        yield {"role": "tool", "content": text_of(result.get("content")) or ""}
+        yield message("tool", result.get("content"), tool_call_id=result.get("source_call_id"))
 
 
 def _expect(job: Mapping[str, Any], log: Log) -> None:
