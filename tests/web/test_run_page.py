@@ -6,6 +6,7 @@ import re
 import sqlite3
 import urllib.request
 from pathlib import Path
+from urllib.parse import quote
 
 from batch_serving import batch_server, batch_suite
 from cli.command import pennyweight
@@ -195,3 +196,30 @@ def test_bars_of_all_sides_are_below_each_other(site, open_page):
     head = page.locator("th.drawn")
     title, axis = head.locator("a").bounding_box(), head.locator(".axis").bounding_box()
     assert axis["x"] + axis["width"] <= title["x"]
+
+
+def test_a_column_of_the_tasks_has_a_tab_and_an_unknown_one_is_told(tmp_path):
+    rows = [
+        {"task_id": f"t{n}", "subject": subject, "target": "1", "answer": str(n % 3),
+         "difficulty": ["easy", "<b>hard"][n % 2]}
+        for n in range(8)
+        for subject in ("one", "two")
+    ]  # fmt: skip
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command("import", "rows.jsonl", "--as", "own", folder=tmp_path)
+    with serving(tmp_path) as server:
+        server.digest("own")
+        plain = server.get("/runs/own")[2]
+        own = server.get("/runs/own?by=difficulty")[2]
+        unknown = server.get("/runs/own?by=%3Cb%3Edifficult")[2]
+        key = quote(json.dumps(["t1", "one", "T0", 1]))
+        one = server.get(f"/runs/own/record?key={key}")[2]
+    assert re.search(r'href="/runs/own\?by=difficulty#board"[^>]*>difficulty</a>', plain)
+    assert 'aria-current="true">difficulty</a>' in own
+    names = re.findall(r'<tr class="[^"]*" data-name="([^"]*)">(.*?)</th>', own)
+    assert sorted(name for name, _ in names) == ["&lt;b&gt;hard", "easy"]
+    assert not any("href" in cell for _, cell in names)  # records cannot be filtered by it
+    told = "There is no leaderboard by {}; this one is by subject."
+    assert told.format("&lt;b&gt;difficult") in unknown
+    assert "There is no leaderboard" not in plain + own
+    assert '<th scope="row">difficulty</th><td>&lt;b&gt;hard</td>' in one

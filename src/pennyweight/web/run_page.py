@@ -17,13 +17,14 @@ from pennyweight.api.pages import records as api_records
 from pennyweight.api.pages.board_verdicts import board_verdicts
 from pennyweight.api.pages.run_list import RunState
 from pennyweight.api.pages.run_sides import digest_sides
+from pennyweight.api.pages.side_by_side import FILTERED
 from pennyweight.api.runs import INTERRUPTED
 from pennyweight.errors import NotFoundError, UsageError
 from pennyweight.render.charts.catalogue import charts
 from pennyweight.render.charts.svg import Chart, Link, alone
 from pennyweight.render.page.board import BoardChoice
 from pennyweight.render.page.conclusion import conclusion
-from pennyweight.render.page.leaderboard import board_of, leaderboard
+from pennyweight.render.page.leaderboard import board_name, board_of, leaderboard
 from pennyweight.render.page.reasoning_panel import reasoning_panel
 from pennyweight.render.page.what_failed import what_failed
 from pennyweight.render.plain import csv_table
@@ -132,9 +133,12 @@ def _board(request: Request, site: Site, now: RunState, digest: dict[str, Any]) 
 
     link = site.once(digest, ("links",), lambda: _record_links(run, digest))
     said = site.once(digest, ("conclusion", choice.by), lambda: conclusion(digest, choice.by))
+    shown = board_name(board["by"]) if board else ""
     values = {
         "run": run,
         "digest": digest,
+        "unknown": choice.by if shown != choice.by else "",
+        "shown": shown,
         "figures": [] if digest["sides"] else key_figures(digest["whole"]),
         "board": leaderboard(
             digest, choice, pairs=pairs, verdicts=verdicts, link=link, address=address
@@ -153,7 +157,7 @@ def _record_links(run: str, digest: dict[str, Any]) -> Link:
     """Return the addresses of the records of sides, which are the same on every board."""
     link = chart_links([run], digest_sides(run, digest))
     written = cache(lambda *side: link(dict(side)))
-    return lambda side: written(*side.items())
+    return lambda side: written(*side.items()) if set(side) <= set(FILTERED) else None
 
 
 def _drawn(digest: dict[str, Any], run: str) -> Markup:

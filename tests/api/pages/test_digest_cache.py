@@ -1,5 +1,6 @@
 """Digests of large runs are made by a process of their own, which says how far it is."""
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -138,3 +139,32 @@ def test_one_that_breaks_stops_no_other_and_is_not_made_again(tmp_path):
     finally:
         digests.close()
         store.close()
+
+
+def test_columns_of_the_tasks_have_leaderboards(tmp_path):
+    store = Store(str(tmp_path / "pennyweight.db"))
+    store.add_run(run(attempts=60, status="done", settings=SETTINGS))
+
+    def extra(task, tier):
+        own = {"level": ["easy", "hard"][task % 2], "grade": task % 3, "serial": f"s{task}"}
+        further = {"mood": f"{tier}{task % 2}", "label": str(task % 2), "a b": str(task % 2)}
+        return json.dumps({**own, **further, "same": "x", "note": f"{task % 2}" * 90})
+
+    store.write(
+        [
+            record(f"t{task:02}", tier=tier, target="4", response=f"It is {4 + task % 2}.",
+                   category="ab"[task % 2], extra=extra(task, tier))
+            for task in range(30)
+            for tier in ("T0", "T1")
+        ],
+        [call("t00")],
+    )  # fmt: skip
+    boards = {tuple(one["by"]): one for one in compute(store, store.find(RUN))["boards"]}
+    assert list(boards) == [("category",), ("level",), ("grade",)]
+    sides = {side["name"]: side for side in boards[("level",)]["sides"]}
+    assert {name: side["estimates"]["accuracy"][0] for name, side in sides.items()} == {
+        "easy": 1.0,
+        "hard": 0.0,
+    }
+    assert [side["tasks"] for side in boards[("grade",)]["sides"]] == [10, 10, 10]
+    store.close()

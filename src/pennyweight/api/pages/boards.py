@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 
@@ -18,9 +15,11 @@ from pennyweight.scoring.scores import Group
 
 MAX_GROUPS = 60
 """Columns with more values are not offered."""
-MAX_TASK_COLUMNS = 6
+MAX_FURTHER = 4
+"""How many further columns of the tasks are offered at most, and how many values each has."""
+MAX_VALUES = 20
 MAX_TASKS = 20_000
-"""The most tasks whose further columns are read."""
+"""The most tasks whose columns are read."""
 MAX_CHARACTERS = 60
 """A column with longer texts does not name groups."""
 
@@ -31,12 +30,17 @@ def boards(
     by: Sequence[str],
     metric: str | None,
     groups: Sequence[Group],
+    further: Sequence[str] = (),
 ) -> list[BoardDigest]:
-    """Score and compare the records by each column that tells some of them apart."""
+    """Score and compare the records by each column that tells some of them apart.
+
+    `further` names columns of the user's own that may be some of the tasks.
+    """
     single = [[name] for name in by if len(by) > 1]
     made = [_board(measured, one, metric) for one in single]
     names = overview(groups or measured.scored([]))
-    for column, values in _task_columns(frame, {*by, *SIDE_COLUMNS}):
+    named = [n for n in (*TASK_COLUMNS, *further) if n not in {*by, *SIDE_COLUMNS}]
+    for column, values in _task_columns(frame, named):
         table = measured.records.frame
         if column not in table.columns:
             table = table.join(values, on="task_id", how="left", maintain_order="left")
@@ -54,40 +58,34 @@ def _board(measured: MeasuredRecords, by: list[str], metric: str | None) -> Boar
     return {"by": by, "sides": [group_digest(g) for g in groups], "comparison": compared}
 
 
-def _task_columns(frame: pl.LazyFrame, known: set[str]) -> Iterator[tuple[str, pl.DataFrame]]:
+def _task_columns(frame: pl.LazyFrame, names: Sequence[str]) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the columns of the tasks that have a few values, with the value of each task."""
     if not has(frame, "task_id"):
         return
-    there = [n for n in (*TASK_COLUMNS, "extra") if n not in known and has(frame, n)]
-    tasks = frame.select("task_id", *there).drop_nulls("task_id").unique("task_id", keep="first")
+    there = [n for n in names if has(frame, n)]
+    own = [n for n in there if n in TASK_COLUMNS]
+    tasks = frame.select("task_id", *own).drop_nulls("task_id").unique("task_id", keep="first")
     table = tasks.head(MAX_TASKS + 1).collect()
-    for name in there:
-        if name != "extra" and 1 < table[name].drop_nulls().n_unique() <= MAX_GROUPS:
+    for name in own:
+        if 1 < table[name].drop_nulls().n_unique() <= MAX_GROUPS:
             yield name, table.select("task_id", name)
-    if "extra" not in there or table.height > MAX_TASKS:
-        return
-    read = [_scalars(text) for text in table["extra"]]
-    names = dict.fromkeys(name for row in read for name in row)
+    if table.height <= MAX_TASKS:
+        yield from _further_columns(frame, [n for n in there if n not in TASK_COLUMNS])
+
+
+def _further_columns(
+    frame: pl.LazyFrame, names: Sequence[str]
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield columns of the user's own in which all attempts at a task have the same short text."""
+    texts = {name: pl.col(name).cast(pl.String).drop_nulls() for name in names}
+    first = (values.first().alias(name) for name, values in texts.items())
+    several = ((values.n_unique() > 1).alias(f"{name}/several") for name, values in texts.items())
+    each = frame.drop_nulls("task_id").group_by("task_id").agg(*first, *several).collect()
     offered = 0
     for name in names:
-        values = [row.get(name) for row in read]
-        kinds = set(values) - {None}
-        taken = name in known or name in table.columns or name in frame.collect_schema()
-        if taken or not 1 < len(kinds) <= MAX_GROUPS or offered == MAX_TASK_COLUMNS:
-            continue
-        offered += 1
-        yield name, pl.DataFrame({"task_id": table["task_id"], name: values})
-
-
-def _scalars(text: str | None) -> dict[str, str]:
-    """Return the further columns of a task that can name a group."""
-    found: Any = {}
-    with suppress(ValueError, RecursionError):
-        found = json.loads(text or "{}")
-    if not isinstance(found, dict):
-        return {}
-    return {
-        name: str(value)
-        for name, value in found.items()
-        if isinstance(value, str | int | bool) and 0 < len(str(value)) <= MAX_CHARACTERS
-    }
+        kinds = each[name].drop_nulls().unique()
+        short = not (kinds.str.len_chars() > MAX_CHARACTERS).any()
+        of_tasks = not each[f"{name}/several"].any()
+        if of_tasks and short and 1 < len(kinds) <= MAX_VALUES and offered < MAX_FURTHER:
+            offered += 1
+            yield name, each.select("task_id", name)

@@ -44,6 +44,7 @@ def digest(
     where: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
     map: Mapping[str, str] | None = None,  # noqa: A002
+    further: Sequence[str] = (),
     take: Callable[[pl.LazyFrame, RecordsDigest], None] | None = None,
     progress: Progress | None = None,
 ) -> RecordsDigest:
@@ -54,6 +55,7 @@ def digest(
     `where` leaves out records with other values in columns or measures. `options` are those of
     measures and metrics, such as another `match_rule`. `map` says from which columns others are
     read, as in `score`.
+    `further` names columns of the user's own: those of the tasks have a leaderboard too.
     `take` gets the measured records and the digest, for instance to store them; the records are
     deleted afterwards.
     `progress` gets the name of each step (`read`, `measure`, `score`, `compare`) and how many
@@ -63,7 +65,7 @@ def digest(
         raise UsageError("Standard input can be read only once; write it to a file and name that.")
     step: Progress = progress or (lambda *_: None)
     with (
-        copied(sources, partial(step, "read"), [*by, *(where or ())]) as copies,
+        copied(sources, partial(step, "read"), [*by, *(where or ()), *further]) as copies,
         measured_records(
             *(copies, confidence, by, where or {}, partial(step, "measure"), options or {}, map)
         ) as (measured, frame),
@@ -84,7 +86,7 @@ def digest(
             "sides": [group_digest(g) for g in groups],
             "left_out": measured.records.left_out,
             "comparison": paired,
-            "boards": boards(measured, frame, by, metric, groups),
+            "boards": boards(measured, frame, by, metric, groups, further),
             "charts": {
                 "sides": data.estimates(groups, metric) if len(groups) > 1 else None,
                 "differences": data.differences(paired, metric),

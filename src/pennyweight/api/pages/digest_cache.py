@@ -17,9 +17,11 @@ from typing import Any
 
 import polars as pl
 
+from pennyweight.api.pages.boards import MAX_TASKS
 from pennyweight.api.pages.digest import digest
 from pennyweight.api.pages.failing_parts import FailingParts
 from pennyweight.api.pages.headlines import pack, side_headlines
+from pennyweight.api.pages.run_sides import further_columns
 from pennyweight.api.pages.task_grid import save_grids
 from pennyweight.api.score import named_scorers
 from pennyweight.catalogue import declare_scores, own_mark
@@ -90,7 +92,10 @@ def compute(
             tell("keep", done)
         grids.extend(save_grids(store, run.id, frame, made))
 
-    found: dict[str, Any] = {**digest([RunSource(run, store)], take=take, progress=tell)}
+    few = run.settings.get("tasks", 0) <= MAX_TASKS
+    further = further_columns(store, [run]) if few else []
+    source = RunSource(run, store, task_columns=tuple(further))
+    found: dict[str, Any] = {**digest([source], further=further, take=take, progress=tell)}
     found["grids"], found["failing"] = grids, parts.counted()
     found["error_kinds"] = queries.error_kinds(store, run.id)
     cache.analyze(store)

@@ -8,15 +8,19 @@ from typing import Any
 
 from pennyweight.api.pages.attempt_matrix import AttemptMatrix
 from pennyweight.api.pages.records import CheckView, RecordDetail, RecordJudgment, RecordScore
+from pennyweight.api.pages.run_sides import is_own
 from pennyweight.render.transcript import record as texts
 from pennyweight.render.transcript import trajectory
 from pennyweight.render.transcript.code import new_page
 from pennyweight.render.transcript.folds import Folded
 from pennyweight.render.transcript.steps import with_wrong_steps
 from pennyweight.store.remarks import Remark
+from pennyweight.stored_runs.imported import extra_of
 
 PARTS = ("input", "messages", "response", "reasoning", "target", "error", "tool_calls", "work")
 """The texts of a record that can be read in full."""
+MAX_OWN = 120
+"""Characters of a value of the user's own that is shown."""
 MAX_LONG = 20_000
 """Characters from which the complete text of a part is linked."""
 
@@ -26,6 +30,8 @@ class RecordView:
     """What the template of a record shows."""
 
     row: Mapping[str, Any]
+    own: Mapping[str, Any]
+    """Short values of columns of the user's own, such as those of the tasks."""
     measures: Mapping[str, Any]
     raw: bool
     turns: Sequence[texts.PromptTurn]
@@ -76,6 +82,7 @@ def record_view(
     steps = trajectory.trajectory(row)
     return RecordView(
         row=row,
+        own=own_values(row.get("extra")),
         measures=detail.measures,
         raw=raw,
         turns=texts.prompt_turns(row["messages"], row["input"], raw=raw),
@@ -97,6 +104,19 @@ def record_view(
         remarks=detail.remarks,
         attempts=attempts,
     )
+
+
+def own_values(extra: str | None) -> dict[str, Any]:
+    """Return the short values of a record in columns of the user's own.
+
+    >>> own_values('{"difficulty": "hard", "answer": "7", "steps": [1]}')
+    {'difficulty': 'hard'}
+    """
+    return {
+        name: value
+        for name, value in extra_of(extra).items()
+        if is_own(name) and isinstance(value, str | int | float) and 0 < len(str(value)) <= MAX_OWN
+    }
 
 
 def cut_parts(row: Mapping[str, Any]) -> list[str]:

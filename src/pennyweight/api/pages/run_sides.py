@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from pennyweight.define import MEASURES
+from pennyweight.record import BY_NAME, EXPORTED
 from pennyweight.scoring.sides import side_name, side_values
-from pennyweight.store.store import StoredRun
+from pennyweight.store import queries
+from pennyweight.store.store import Store, StoredRun
+from pennyweight.stored_runs.imported import extra_of
 
 SIDE_COLUMNS = ("subject", "tier")
+MAX_COLUMNS = 20
+"""How many columns of the user's own are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +124,15 @@ def values_of(
     """Return the subjects or the tiers of runs."""
     chosen = (run for run in runs if among is None or run.id in among)
     return tuple(dict.fromkeys(value for run in chosen for value in run.sides[name]))
+
+
+def is_own(name: str) -> bool:
+    """Whether a further column of a record is the user's own, so that sides can be told by it."""
+    return name.isidentifier() and not any(name in known for known in (BY_NAME, EXPORTED, MEASURES))
+
+
+def further_columns(store: Store, runs: Sequence[StoredRun]) -> list[str]:
+    """Name the columns of the user's own, as far as the first records of runs have them."""
+    texts = (text for run in runs for text in queries.extras(store, run.id))
+    found = dict.fromkeys(name for text in texts for name in extra_of(text))
+    return [name for name in found if is_own(name)][:MAX_COLUMNS]

@@ -14,13 +14,13 @@ from pennyweight.api.pages.run_sides import (
     RunSide,
     SideNames,
     default_columns,
+    further_columns,
     shared_columns,
     values_of,
 )
 from pennyweight.api.pages.task_attempts import shown_reply
 from pennyweight.api.score import rescored
 from pennyweight.errors import InputError, UsageError
-from pennyweight.record import BY_NAME
 from pennyweight.render.charts.svg import letter
 from pennyweight.render.comparison import words
 from pennyweight.scoring import chart_data
@@ -33,7 +33,6 @@ from pennyweight.sources.source import Source
 from pennyweight.store import cache, queries
 from pennyweight.store.flips import Changes, changes
 from pennyweight.store.store import Store, StoredRun
-from pennyweight.stored_runs.imported import extra_of
 from pennyweight.stored_runs.source import RunSource
 from pennyweight.text.word_diff import MarkedWords, WordDiff
 
@@ -50,8 +49,6 @@ MAX_REPLIES = 20
 """Attempts at one task that are shown side by side."""
 MAX_REPLY_CHARACTERS = 20_000
 MAX_CACHED = 24
-MAX_COLUMNS = 20
-"""Further columns of tasks that sides can be told apart by."""
 NO_SIDE = "The address names what is no side of this comparison, so it has no effect"
 ONE_SIDE = "This run has one subject in one tier. Choose another run to compare it with."
 
@@ -275,17 +272,9 @@ class RunComparisons:
         )
         sets = [*sets, *([("run",), *(("run", *one) for one in sets)] if first else [])]
         plain = (n for n in TASK_COLUMNS if any(queries.has(self.store, r.id, n) for r in runs))
-        known = ((n,) for n in (*plain, *self._task_columns(runs)))
+        known = ((n,) for n in (*plain, *further_columns(self.store, runs)))
         every = dict.fromkeys([*sets, *known, tuple(columns)])
         return [(",".join(one), " × ".join(one)) for one in every if one]
-
-    def _task_columns(self, runs: Sequence[StoredRun]) -> list[str]:
-        """Name further columns of the tasks, as far as the first records have them."""
-        found: dict[str, None] = {}
-        for run in runs:
-            for text in queries.extras(self.store, run.id):
-                found |= dict.fromkeys(extra_of(text))
-        return [n for n in found if n.isidentifier() and n not in BY_NAME][:MAX_COLUMNS]
 
     def replies(self, first: RunSide, second: RunSide, task: str) -> TaskReplies:
         """Read the replies of two sides to one task, attempt by attempt, differences marked."""
