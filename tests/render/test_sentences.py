@@ -268,3 +268,16 @@ def test_a_metric_without_a_value_is_named_with_its_reason() -> None:
     told = [line for line in found if line.startswith("overthinking_tokens has no value")]
     assert len(told) == 1
     assert "two correct attempts at a task" in told[0]
+
+
+def test_many_sides_without_common_tasks_are_told():
+    rows = [
+        {"subject": f"s{side}", "task_id": f"{side // 6}-{task}", "passed": task % 2 > 0}
+        for side in range(8)
+        for task in range(6)
+    ]
+    by, why = ["subject"], "because no task has a result on both sides"
+    told = words(pennyweight.compare(rows, by=by))
+    assert told[-1] == f"Not compared with s0, {why}: s6 and s7."
+    told = words(pennyweight.compare(rows, by=by, baseline="s7"))
+    assert told[-1] == f"Not compared with s7, {why}: 6 sides."

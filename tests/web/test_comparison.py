@@ -84,7 +84,7 @@ def test_replies_are_of_the_chosen_side_and_say_what_they_leave_out(served):
     assert served.get(back)[0] == 200
 
 
-MORE, FEWER, OTHER, ALONE = (f"20260201-00000{i}-cccc" for i in range(4))
+OLDEST, MORE, FEWER, OTHER, ALONE = (f"20260201-00000{i}-cccc" for i in range(5))
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +110,10 @@ def uneven(tmp_path_factory):
     fill(FEWER, {"T0": lambda i: i < 4, "T1": half})
     fill(OTHER, {"T0": half}, {**SETTINGS, "answer": {"kind": "last_line", "value": ""}})
     fill(ALONE, {"T0": none}, first=50)
+    fill(OLDEST, {"T0": half, "T1": half, "T2": half}, first=70)
     store.close()
     with serving(folder) as server:
-        for name in (MORE, FEWER, OTHER, ALONE):
+        for name in (OLDEST, MORE, FEWER, OTHER, ALONE):
             server.digest(name)
         yield server
 
@@ -141,6 +142,16 @@ def test_runs_that_cannot_be_compared_say_so(uneven, other, why):
     assert why in text
     for word in ("Tasks that changed", "No task got worse", 'id="chart-sides"'):
         assert word not in text
+
+
+def test_the_baseline_of_three_runs_shares_tasks_with_another(uneven):
+    """The oldest has tasks of its own, which is told."""
+    text, _, base = compared(uneven, f"run={OLDEST}&run={MORE}&run={FEWER}")
+    assert base == "B"
+    assert "A · T0 and B · T0 have no tasks in common" in text
+    assert re.search(r'name="b".*?selected>([^<]*)<', text, re.DOTALL)[1] == "C"
+    side = quote(json.dumps([OLDEST, {}]))
+    assert compared(uneven, f"run={OLDEST}&run={MORE}&run={FEWER}&a={side}")[2] == "A"
 
 
 def test_a_run_that_is_not_there_is_named(uneven):

@@ -101,8 +101,19 @@ def words(comparison: Comparison) -> list[str]:
     ranks = " ".join([*_ranks(comparison), *_tasks(comparison)])
     told, ranked = [*sentences(comparison), *_unknown(comparison)], [ranks] if ranks else []
     if len(comparison.compared) > MAX_PAIRS:
-        return [*ranked, *told]
+        return [*ranked, *told, *_apart(comparison)]
     return [*told, *_tested(comparison), *ranked]
+
+
+def _apart(comparison: Comparison) -> Iterator[str]:
+    """Say which of many sides have no result in common with the one that they are compared with."""
+    tested = {(p.a, p.b) for p in comparison.pairs if p.tasks}
+    apart = [pair for pair in comparison.compared if pair not in tested]
+    for first in dict.fromkeys(a for a, _ in apart):
+        names = [b for a, b in apart if a == first]
+        who = listed(names) if len(names) <= MAX_PAIRS else f"{count(len(names))} sides"
+        base = side_line(first)
+        yield f"Not compared with {base}, because no task has a result on both sides: {who}."
 
 
 def _unknown(comparison: Comparison) -> Iterator[str]:

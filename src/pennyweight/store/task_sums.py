@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pennyweight.store.queries import FLAGS, RANGES, known_name
@@ -24,6 +24,18 @@ def task_sums(store: Store, run: str, column: str) -> Sequence[Sequence[Any]]:
         "GROUP BY task_id, subject, tier"
     )
     return fetch(store, query, {"run": run})
+
+
+def tried_tasks(store: Store, run: str) -> Mapping[tuple[str, str], set[str]]:
+    """Return the tasks with an attempt that did not end in an error, by subject and tier."""
+    query = (
+        f"SELECT DISTINCT subject, tier, task_id FROM {MEASURED.name} "  # noqa: S608
+        "WHERE run = :run AND (status IS NULL OR status <> 'error')"
+    )
+    found: dict[tuple[str, str], set[str]] = {}
+    for subject, tier, task in fetch(store, query, {"run": run}):
+        found.setdefault((subject, tier), set()).add(task)
+    return found
 
 
 def task_values(store: Store, run: str, column: str) -> Sequence[Sequence[Any]]:

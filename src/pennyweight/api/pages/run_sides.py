@@ -118,6 +118,18 @@ def digest_sides(run: str, digest: Mapping[str, Any]) -> list[tuple[RunSide, str
     ]
 
 
+def tasks_of(side: RunSide, tried: Mapping[str, Mapping[tuple[str, str], set[str]]]) -> set[str]:
+    """Return the tasks of a side, given those of each run by subject and tier."""
+    chosen = set(side.chosen)
+    return {
+        task
+        for run in side.runs
+        for known, tasks in tried[run].items()
+        if chosen <= set(zip(SIDE_COLUMNS, known, strict=True))
+        for task in tasks
+    }
+
+
 def values_of(
     runs: Sequence[StoredRun], name: str, among: Sequence[str] | None = None
 ) -> tuple[str, ...]:

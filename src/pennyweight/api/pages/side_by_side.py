@@ -16,6 +16,7 @@ from pennyweight.api.pages.run_sides import (
     default_columns,
     further_columns,
     shared_columns,
+    tasks_of,
     values_of,
 )
 from pennyweight.api.pages.task_attempts import shown_reply
@@ -33,6 +34,7 @@ from pennyweight.sources.source import Source
 from pennyweight.store import cache, queries
 from pennyweight.store.flips import Changes, changes
 from pennyweight.store.store import Store, StoredRun
+from pennyweight.store.task_sums import tried_tasks
 from pennyweight.stored_runs.source import RunSource
 from pennyweight.text.word_diff import MarkedWords, WordDiff
 
@@ -158,6 +160,9 @@ class RunComparisons:
         if isinstance(whole, str):
             alone = len(runs) == 1 and all(len(names) < 2 for names in runs[0].sides.values())
             return replace(found, note=ONE_SIDE if alone and not by else whole)
+        if first is None and (base := self._sharing(runs, naming, whole)):
+            again = self._comparison(runs, naming, baseline=naming.raw(base))
+            whole = whole if isinstance(again, str) else again
         pooled = [n for n in SIDE_COLUMNS if n not in columns and len(values_of(runs, n)) > 1]
         shown, named = self._matched(runs, naming, whole, pooled) or (whole, naming)
         found = replace(
@@ -179,6 +184,19 @@ class RunComparisons:
         if other == whole.baseline or not any(pair.tasks for pair in whole.pairs):
             return found
         return replace(found, pair=self._pair(runs, naming, whole, other))
+
+    def _sharing(
+        self, runs: Sequence[StoredRun], naming: SideNames, whole: Comparison
+    ) -> str | None:
+        """Return a side that has tasks in common with more sides than the baseline has, if any."""
+        names = [side.name for side in whole.sides]
+        if len(_tested(whole)) == len(names) - 1 or not naming.known:
+            return None
+        tried = {run.id: tried_tasks(self.store, run.id) for run in runs}
+        tasks = {name: tasks_of(naming.side(name), tried) for name in names}
+        shared = {n: sum(not own.isdisjoint(o) for o in tasks.values()) for n, own in tasks.items()}
+        best = max(names, key=lambda name: shared[name])
+        return best if shared[best] > shared[whole.baseline] else None
 
     def _comparison(
         self,
@@ -309,9 +327,15 @@ def _columns(side: RunSide | None) -> tuple[str, ...]:
     return tuple(name for name, _ in side.chosen) if side else ()
 
 
+def _tested(found: Comparison) -> set[str]:
+    """Return the sides that have tasks in common with the baseline."""
+    return {pair.b for pair in found.pairs if pair.tasks and pair.a == found.baseline}
+
+
 def _best(found: Comparison) -> str:
-    """Return the best side apart from the baseline."""
+    """Return the best side apart from the baseline, of those that share tasks with it, if any."""
     others = [side for side in found.sides if side.name != found.baseline]
+    others = [side for side in others if side.name in _tested(found)] or others
     metric = headline(*(side.group for side in others))
     groups = best_first([side.group for side in others], metric) if metric else [others[0].group]
     return next(side.name for side in others if side.group is groups[0])
