@@ -165,6 +165,14 @@ def test_no_side_is_the_best_while_its_difference_from_another_is_not_shown():
     assert "a is best" not in " ".join(found["comparison"]["words"])
 
 
+@pytest.mark.parametrize(("common", "told"), [(12, True), (30, False)])
+def test_few_tasks_that_every_side_tried_are_the_reason_that_is_given(common, told):
+    given = [r for r in rows(dict.fromkeys("abc", 0.5), ("T0",)) if r["task_id"] != "t0"]
+    given = [r for r in given if r["subject"] != "c" or int(r["task_id"][1:]) <= common]
+    said = f"the others: only {common} of 39 tasks have a result on every side."
+    assert (said in str(concluded(given))) is told
+
+
 def test_what_is_said_of_a_higher_value_is_true_of_the_tasks_it_names():
     """Two tried 90 tasks, on which one is ahead; all sides tried 30, on which the other is."""
 
@@ -178,7 +186,8 @@ def test_what_is_said_of_a_higher_value_is_true_of_the_tasks_it_names():
     for n in range(60):
         given += [record("a", f"two-{n}", n < 20), record("b", f"two-{n}", n < 45)]
     found = concluded(given)
-    assert str(found).startswith("b and a may be the best: they cannot be told apart. b is ahead")
+    said = "they cannot be told apart, because only 30 of 90 tasks have a result on every side."
+    assert str(found) == f"b and a may be the best: {said} b is ahead with 55.6 %."
     assert not any("all its attempts" in note for note in found.notes)
 
 

@@ -76,7 +76,7 @@ def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
     if board["comparison"] is None:
         found = _apart(order, metric, board["by"], _pooled(digest, board["by"]))
     else:
-        found = _compared(view, order, metric, board["comparison"], digest["confidence"])
+        found = _compared(view, order, metric, board["comparison"], digest)
         pooled = _pooled(digest, board["by"])
         found = replace(found, notes=(*found.notes, *([pooled] if pooled else [])))
     return replace(found, notes=(*found.notes, *_left_out(sides, named, order, metric)))
@@ -103,12 +103,12 @@ def _compared(
     order: Sequence[Mapping[str, Any]],
     metric: str,
     compared: Mapping[str, Any],
-    confidence: float,
+    digest: Mapping[str, Any],
 ) -> Conclusion:
     """Write what the tests of sides show, which are in the order of the board."""
     leading = [row.name for row in view.rows if row.leads]
     ahead = next((side for side in order if side["name"] in leading), order[0])
-    told = _Told(order, metric, compared, confidence)
+    told = _Told(order, metric, compared, digest["confidence"], digest["whole"]["tasks"])
     if ahead is order[0] and len(order) == 2 and (told.gap(order[1]) or 0) < 0:
         ahead = order[1]
     told = replace(told, order=[ahead, *(side for side in order if side is not ahead)])
@@ -187,6 +187,8 @@ class _Told:
     metric: str
     compared: Mapping[str, Any]
     confidence: float
+    tasks: int
+    """How many tasks have a result on some side."""
 
     def best(self) -> Conclusion:
         """Say that one side is the best."""
@@ -219,22 +221,32 @@ class _Told:
         first, second = self.order[:2]
         named = [s for s in self.order if s["name"] in leading]
         parts: list[Words] = []
+        few = self._few(", because ")
         if len(self.order) == 2:
             parts.append(Words(f"No difference in {_noun(self.metric)} is shown between "))
             parts += _listed([_name(s) for s in named])
         elif len(named) == len(self.order):
-            every = f"None of the {count(len(named))} sides is shown to be better than the others. "
-            parts.append(Words(every))
+            every = f"None of the {count(len(named))} sides is shown to be better than the others"
+            parts.append(Words(f"{every}{self._few(': ')}. "))
         elif len(named) > MAX_NAMED:
             many = f"{count(len(named))} of {count(len(self.order))} sides"
-            parts.append(Words(f"{many} may be the best: they cannot be told apart. "))
+            parts.append(Words(f"{many} may be the best: they cannot be told apart{few}. "))
         else:
             parts += _listed([_name(s) for s in named])
-            parts.append(Words(" may be the best: they cannot be told apart. "))
+            parts.append(Words(f" may be the best: they cannot be told apart{few}. "))
         parts += self._ahead(named) if len(self.order) > 2 else self._ahead_by(second)
         parts += [*self._cheapest(first, named), Words(".")]
         notes = (*self._other_tasks(), *self._takes(second), *self._ways(len(self.order)))
         return Conclusion(tuple(parts), notes)
+
+    def _few(self, before: str) -> str:
+        """Say that few tasks can rank the sides, where fewer than half of them do."""
+        common = self.compared["common"]
+        if 2 * common >= self.tasks:
+            return ""
+        have = "has" if common == 1 else "have"
+        of = f"{count(common)} of {plural(self.tasks, 'task')}"
+        return f"{before}only {of} {have} a result on every side"
 
     def _ahead(self, named: Sequence[Mapping[str, Any]]) -> list[Words]:
         """Say which side has the highest value; several, if theirs is the same."""
