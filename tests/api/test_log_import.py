@@ -115,6 +115,18 @@ def test_texts_with_null_characters_are_equal_in_the_file_and_in_the_run(
     assert compute(either, either.find("r"))["whole"]["records"] == 8
 
 
+def test_kinds_of_errors_that_limits_gave_can_be_filtered_by_and_are_no_errors(
+    tmp_path: Path, store: Store
+) -> None:
+    ended = [("a", "error", "auth"), ("b", "timeout", "time_limit"), ("c", "error", None)]
+    rows = [dict(zip(("task_id", "status", "error_kind"), row, strict=True)) for row in ended]
+    (tmp_path / "r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    import_logs(tmp_path / "r.jsonl", "r", store=store)
+    found = compute(store, store.find("r"))
+    assert found["error_kinds"] == {"auth": 1}
+    assert found["filter_kinds"] == ["auth", "time_limit"]
+
+
 def test_an_export_scores_alike(tmp_path: Path, store: Store) -> None:
     import_logs(inspect.log(tmp_path), "r", store=store)
     pennyweight.export("r", tmp_path / "r.jsonl", store=store)

@@ -230,10 +230,13 @@ def test_kinds_of_errors_are_offered_and_found(short_run, open_page):
     page = open_page().page
     page.goto(f"{short_run.address}/runs/short/records")
     page.locator("summary", has_text="More").click()
-    field = page.locator("input[name=error_kind]")
-    offered = page.locator(f"datalist#{field.get_attribute('list')} option")
-    assert [one.get_attribute("value") for one in offered.all()] == ["rate_limit"]
-    field.fill("rate_limit")
-    field.press("Enter")
+    field = page.locator("select[name=error_kind]")
+    assert field.locator("option").all_inner_texts() == ["any", "rate_limit"]
+    field.select_option("rate_limit")
+    page.get_by_role("button", name="Filter").click()
     page.get_by_role("link", name="Clear").wait_for()
     assert page.locator("table.rows tbody tr").count() == 1
+    assert field.input_value() == "rate_limit"
+    page.goto(f"{short_run.address}/runs/short/records?error_kind=time")
+    assert field.input_value() == "time"
+    assert page.locator("table.rows tbody tr").count() == 0

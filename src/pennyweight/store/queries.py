@@ -322,12 +322,15 @@ def verdicts(store: Store, key: AttemptKey) -> list[BehaviourVerdict]:
     return [BehaviourVerdict.of(row) for row in _rows(store, query)]
 
 
-def error_kinds(store: Store, run: str) -> dict[str, int]:
-    """Count the errors of a run by their kind; those without a kind are left out."""
+def error_kinds(store: Store, run: str) -> dict[str, dict[str, int]]:
+    """Count the records of a run by kind of error, for each status; without a kind, none counts."""
     c = RECORD.c
-    query = select(c.error_kind, func.count().label("n")).where(c.run == run, c.status == "error")
-    query = query.where(c.error_kind.is_not(None)).group_by(c.error_kind)
-    return {str(row["error_kind"]): int(row["n"]) for row in _rows(store, query)}
+    query = select(c.status, c.error_kind, func.count().label("n"))
+    query = query.where(c.run == run, c.error_kind.is_not(None)).group_by(c.status, c.error_kind)
+    found: dict[str, dict[str, int]] = {}
+    for row in _rows(store, query):
+        found.setdefault(row["status"], {})[str(row["error_kind"])] = int(row["n"])
+    return found
 
 
 def total(store: Store, run: str) -> int:

@@ -109,7 +109,7 @@ def _records(request: Request, site: Site) -> Shown:
     names_in = (
         tuple(digest.get("categories", ())),
         tuple(coverage.get("capabilities", ())),
-        tuple(digest.get("error_kinds", ())),
+        tuple(digest.get("filter_kinds", ())),
     )
     form, head = _form(FilterForm(*filled, *names_in, asked, sort))
     total = digest["whole"]["records"] if digest and not any(keep.values()) else None

@@ -66,6 +66,9 @@ class StoredDigest(RecordsDigest):
     grids: list[GridDigest]
     failing: list[FailingPart]
     error_kinds: dict[str, int]
+    """Of errors."""
+    filter_kinds: list[str]
+    """Also of attempts that a limit ended."""
     statuses: dict[str, int]
     spent: Spending
     seconds: float
@@ -97,7 +100,9 @@ def compute(
     source = RunSource(run, store, task_columns=tuple(further))
     found: dict[str, Any] = {**digest([source], further=further, take=take, progress=tell)}
     found["grids"], found["failing"] = grids, parts.counted()
-    found["error_kinds"] = queries.error_kinds(store, run.id)
+    kinds = queries.error_kinds(store, run.id)
+    found["error_kinds"] = kinds.get("error", {})
+    found["filter_kinds"] = sorted({kind for some in kinds.values() for kind in some})
     cache.analyze(store)
     found["own"] = own_mark()
     found["categories"] = queries.distinct(store, run.id, "category")
