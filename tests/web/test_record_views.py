@@ -240,3 +240,9 @@ def test_kinds_of_errors_are_offered_and_found(short_run, open_page):
     page.goto(f"{short_run.address}/runs/short/records?error_kind=time")
     assert field.input_value() == "time"
     assert page.locator("table.rows tbody tr").count() == 0
+
+
+def test_only_a_run_with_a_suite_shows_it(short_run, site):
+    server, run = site
+    assert "Suite as run" in server.get(f"/runs/{run}")[2]
+    assert "Suite as run" not in short_run.get("/runs/short")[2]
