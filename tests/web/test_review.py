@@ -14,7 +14,7 @@ from pennyweight.store.store import Store
 from pennyweight.web.addresses import read_key
 from store.samples import RUN, call, record
 from store.samples import run as run_row
-from stored_runs.test_observations import pennyweight, written
+from stored_runs.test_observations import SUITE, pennyweight, written
 from web.serving import command, replayed, serving
 
 
@@ -170,6 +170,57 @@ def test_a_question_of_the_suite_is_answered(tmp_path, open_page):
         form = {"key": json.dumps(["PERSON", "x", "T0", 1]), "mark": "m", "who": "A", "holds": True}
         assert server.post(f"/api/runs/{run}/answers", form)[0] == 404
     assert "nothing to review" in pennyweight(folder, "review", "--as", "Ada").stderr
+
+
+def test_a_run_says_that_it_waits_for_people(tmp_path, open_page):
+    run = replayed(tmp_path, question="Is it kind?")
+    with serving(tmp_path) as server:
+        digest = server.digest(run)
+        many = digest["questions"]
+        assert many == len(server.json(f"/api/runs/{run}/review?size=1000")[1]) > 3
+        watched = open_page()
+        page = watched.page
+        page.goto(f"{server.address}/runs/{run}")
+        told = f"{many} questions of the suite wait for a person."
+        notice = page.locator(".notice", has_text=told)
+        assert notice.is_visible()
+        page.get_by_role("link", name="Review").click()
+        assert page.get_by_text(told).is_visible()
+        assert page.get_by_label("Records").input_value() == "questions"
+        page.go_back()
+        notice.get_by_role("link", name="Answer them").click()
+        page.get_by_label("Your name").fill("Ada")
+        page.get_by_role("button", name="Start").click()
+        page.get_by_role("heading", name=f"Question 1 of {many}").wait_for()
+        page.keyboard.press("y")
+        page.get_by_role("heading", name=f"Question 2 of {many}").wait_for()
+        server.digest(run)
+        page.goto(f"{server.address}/runs/{run}")
+        assert page.get_by_text(
+            f"{many - 1} questions of the suite wait for a person."
+        ).is_visible()
+
+
+def test_a_run_that_only_people_decide_says_so(tmp_path):
+    suite = (
+        SUITE.partition("tasks:")[0]
+        + """tasks:
+  - {id: a, input: hello, checks: [{human: "Is it kind?"}]}
+  - {id: b, input: hello}
+"""
+    )
+    (written(tmp_path) / "suite.yaml").write_text(suite)
+    pennyweight(tmp_path, "run", "suite.yaml")
+    with serving(tmp_path, "--store", tmp_path / "store.db") as server:
+        run = server.json("/api/runs")[1]["runs"][0]["id"]
+        assert server.digest(run)["questions"] == 1
+        text = server.get(f"/runs/{run}")[2]
+        assert "The answers of people decide it." in text
+        assert (
+            f'1 question of the suite waits for a person. <a href="/runs/{run}/review?draw=q'
+            in text
+        )
+        assert "A target or checks of the tasks" not in text
 
 
 def test_the_filtered_records_are_downloaded(reviewed):

@@ -56,14 +56,40 @@ def review_questions(
     `tasks` restricts them to the records of some tasks.
     """
     observer = Observer.of(run, store)
-    if observer is None:
+    asked = _asked(observer)
+    if observer is None or not asked:
         return
     for row in rows_of(run, store, tasks):
         about = response_hash(row), reviewer
         verdicts = observer.verdicts.get(AttemptKey.of(row), ())
         answered = {one.mark for one in verdicts if (one.said_of, one.who) == about}
-        scenario = observer.scenarios.get(row["task_id"])
-        for role, behaviour in scenario.leaves() if scenario else ():
-            asked = not behaviour.problem and behaviour.check.by == "person"
-            if asked and (again or behaviour.mark not in answered):
+        for role, behaviour in asked.get(row["task_id"], ()):
+            if again or behaviour.mark not in answered:
                 yield ReviewQuestion(run, reviewer, row, role, behaviour)
+
+
+def open_questions(run: StoredRun, store: Store) -> int:
+    """Count the questions that nobody has answered; records are read only if there are any."""
+    observer, found = Observer.of(run, store), 0
+    asked = _asked(observer)
+    if observer is None or not asked:
+        return 0
+    for row in rows_of(run, store):
+        verdicts, about = observer.verdicts.get(AttemptKey.of(row), ()), response_hash(row)
+        answered = {one.mark for one in verdicts if one.said_of == about}
+        marks = [behaviour.mark for _, behaviour in asked.get(row["task_id"], ())]
+        found += sum(mark not in answered for mark in marks)
+    return found
+
+
+def _asked(observer: Observer | None) -> dict[str, list[tuple[str, Behaviour]]]:
+    """Return what people are asked about the replies to each task."""
+    found = {
+        task: [
+            (role, leaf)
+            for role, leaf in scenario.leaves()
+            if not leaf.problem and leaf.check.by == "person"
+        ]
+        for task, scenario in (observer.scenarios.items() if observer else ())
+    }
+    return {task: leaves for task, leaves in found.items() if leaves}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -13,9 +13,14 @@ from starlette.requests import Request
 from pennyweight.api import review as reviews
 from pennyweight.api.pages import records as api_records
 from pennyweight.api.pages.records import AttemptKey
-from pennyweight.api.pages.run_list import Store, state_mark
+from pennyweight.api.pages.run_list import RunState, Store, state_mark
 from pennyweight.errors import UsageError
-from pennyweight.render.page.people import CorrectionRow, agreement_lines, correction_rows
+from pennyweight.render.page.people import (
+    CorrectionRow,
+    agreement_lines,
+    correction_rows,
+    waiting_questions,
+)
 from pennyweight.render.transcript import record as record_texts
 from pennyweight.render.transcript import trajectory
 from pennyweight.render.transcript.code import new_page
@@ -89,8 +94,8 @@ def review(request: Request, site: Site) -> Shown:
     """Show one record of a queue, or what can be reviewed and what labels say so far."""
     query, state = request.query_params, site.state(request.path_params["run"])
     run, choice = state.run, QueueChoice.of(query)
-    values: dict[str, Any] = {"run": run, "choice": choice, "draws": (*reviews.DRAWS, QUESTIONS)}
-    values["at"] = None
+    values: dict[str, Any] = {"run": run, "choice": choice, "draws": reviews.DRAWS}
+    values |= {"at": None, "questions": ""}
     if choice.who and choice.draw == QUESTIONS:
         values |= _question(query, site, run, choice)
     elif choice.who:
@@ -100,8 +105,20 @@ def review(request: Request, site: Site) -> Shown:
         said = reviews.newest(run.id, site.store)
         told = _people(site.store, run.id, state.stamp, said) if said else ((), ())
         values["lines"], values["rows"] = told
-        values["questions"] = reviews.leaves_questions(run.id, site.store)
+        values |= _offered(query, site, state, choice)
     return "review.html", values
+
+
+def _offered(query: Any, site: Site, state: RunState, choice: QueueChoice) -> dict[str, Any]:
+    """Return the queues to choose from, the suite's questions first if nobody has answered some."""
+    if not reviews.leaves_questions(state.run.id, site.store):
+        return {}
+    digest = site.digests.get(state.run, state=state).digest
+    if not digest or not digest["questions"]:
+        return {"draws": (*reviews.DRAWS, QUESTIONS)}
+    first = choice if query.get("draw") else replace(choice, draw=QUESTIONS)
+    told = waiting_questions(digest["questions"])
+    return {"draws": (QUESTIONS, *reviews.DRAWS), "choice": first, "questions": told}
 
 
 def _place(query: Any, done: list[bool]) -> int | None:

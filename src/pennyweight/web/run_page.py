@@ -25,6 +25,7 @@ from pennyweight.render.charts.svg import Chart, Link, alone
 from pennyweight.render.page.board import BoardChoice
 from pennyweight.render.page.conclusion import conclusion
 from pennyweight.render.page.leaderboard import board_name, board_of, leaderboard
+from pennyweight.render.page.people import waiting_questions
 from pennyweight.render.page.reasoning_panel import reasoning_panel
 from pennyweight.render.page.what_failed import what_failed
 from pennyweight.render.plain import csv_table
@@ -90,6 +91,7 @@ def run(request: Request, site: Site, now: RunState) -> Shown:
         "digest": digest,
     }
     if digest:
+        values["questions"] = waiting_questions(digest["questions"])
         values["board"] = _board(request, site, now, digest)
         values["grid"] = grid_view(site, found.id, digest, request.query_params)
         values["drawn"] = site.once(digest, ("charts",), lambda: _drawn(digest, found.id))

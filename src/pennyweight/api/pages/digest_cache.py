@@ -33,6 +33,7 @@ from pennyweight.store.cache import RunState
 from pennyweight.store.store import Spending, Store, StoredRun
 from pennyweight.store.tables import MEASURED
 from pennyweight.stored_runs.imported import spent_on
+from pennyweight.stored_runs.reviews import open_questions
 from pennyweight.stored_runs.source import RunSource
 
 MAX_INLINE_ATTEMPTS = 20_000
@@ -69,6 +70,8 @@ class StoredDigest(RecordsDigest):
     """Of errors."""
     filter_kinds: list[str]
     """Also of attempts that a limit ended."""
+    questions: int
+    """Questions of the suite that nobody has answered."""
     statuses: dict[str, int]
     spent: Spending
     seconds: float
@@ -103,6 +106,7 @@ def compute(
     kinds = queries.error_kinds(store, run.id)
     found["error_kinds"] = kinds.get("error", {})
     found["filter_kinds"] = sorted({kind for some in kinds.values() for kind in some})
+    found["questions"] = open_questions(run, store)
     cache.analyze(store)
     found["own"] = own_mark()
     found["categories"] = queries.distinct(store, run.id, "category")

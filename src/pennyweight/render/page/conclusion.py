@@ -27,6 +27,7 @@ MAX_NAMED = 4
 """The most sides that are named as possibly the best."""
 _UNDECIDED = "Nothing says which attempts are right, so none of this is about quality."
 _DECIDES = "A target or checks of the tasks, 'verify' of an agent, or a judge decides it."
+_PEOPLE_DECIDE = "The answers of people decide it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
             text if whole["records"] > 1 else "Nothing was measured: the attempt ended in an error."
         )
     if metric is None:
-        return _said(_UNDECIDED, _DECIDES) if whole["records"] else None
+        decides = _PEOPLE_DECIDE if digest.get("questions") else _DECIDES
+        return _said(_UNDECIDED, decides) if whole["records"] else None
     board = board_of(digest, by)
     if board is None or (not digest["sides"] and not by):
         return _alone(whole, metric, digest["confidence"])

@@ -130,3 +130,13 @@ def halving_words(one: SideCorrection) -> str:
         return "All records are labelled; only more tasks would narrow the interval."
     rest = count(found.records - found.labelled)
     return f"Even labels of the other {rest} would not halve the interval; more tasks would."
+
+
+def waiting_questions(questions: int) -> str:
+    """Say how many questions of a suite nobody has answered; nothing if there are none.
+
+    >>> waiting_questions(1), waiting_questions(0)
+    ('1 question of the suite waits for a person.', '')
+    """
+    verb = "waits" if questions == 1 else "wait"
+    return f"{plural(questions, 'question')} of the suite {verb} for a person." if questions else ""
