@@ -255,11 +255,12 @@ class _Job:
     def completed(self, until: Until | None) -> Run:
         """Check the run and carry it out."""
         with rare_collection():
-            job = self.prepared()
+            job, began = self.prepared(), time.time()
             made = job.carry_out(until)
             job = replace(job, fresh=False, announces=False)
             while self.batches and self.batches.wait and made.is_waiting:
-                self.batches.pause(self.suite, made.stored, self.store, self.watch.waiting)
+                self.batches.pause(self.suite, made.stored, self.store, self.watch.waiting, began)
+                began = time.time()
                 try:
                     made = job.carry_out(until)
                 except CallError as error:  # a provider that cannot be reached is asked again

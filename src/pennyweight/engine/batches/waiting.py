@@ -40,13 +40,16 @@ class BatchWait:
         run: StoredRun,
         store: Store,
         tell: Callable[[OutBatches, float], None],
+        began: float,
     ) -> None:
-        """Return when a batch has ended, has to be found again, or the deadline has come."""
+        """Return when a batch has ended or has to be found again, or when none is out any more.
+
+        Also when the deadline has come since `began`, when the last collection began.
+        """
         services = services_of(suite)
         first = store.patiently(lambda _: first_submission(store, run.id))
         end = None if self.deadline is None or first is None else first + self.deadline
-        began = time.time()
-        while True:
+        while end is None or not began < end <= time.time():
             known = store.patiently(lambda _: out_batches(store, [run.id]))
             out = known.get(run.id, OutBatches())
             rest = self.poll
@@ -54,11 +57,9 @@ class BatchWait:
                 rest = min(rest, end - time.time())
             tell(out, rest)
             time.sleep(rest)
-            if end is not None and began < end <= time.time():
-                return
             under_way = store.patiently(lambda _: batches_of(store, run.id))
-            if any(_has_ended(one, services, store) for one in under_way):
-                return
+            if not under_way or any(_has_ended(one, services, store) for one in under_way):
+                return  # another process may have collected them
 
 
 def services_of(suite: LoadedSuite) -> Callable[[str, str], BatchService | None]:
