@@ -3,13 +3,16 @@
 import json
 import re
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
 from pennyweight.api.gate import gate, gate_run, side_count
 from pennyweight.store.connection import DEFAULT
 from pennyweight.store.store import Store
+from pennyweight.web import gates
 from pennyweight.web.gates import MAX_CHOICES
+from store.samples import call, record
 from store.samples import run as stored_run
 from web.serving import command, replayed, serving
 
@@ -231,3 +234,40 @@ def test_a_run_that_is_too_old_for_the_list_of_choices_stays_the_chosen_one(tmp_
         for chosen in (names[0], names[-1]):
             text = server.get(f"/gates?run={chosen}&baseline=run:{names[1]}")[2]
             assert re.findall(r'value="([^"]*)" selected', text) == [chosen, f"run:{names[1]}"]
+
+
+def test_a_decision_is_remembered_until_something_changes(tmp_path, monkeypatch):
+    store = Store(str(tmp_path / "store.db"))
+    for name in ("old", "new"):
+        store.add_run(stored_run(name, status="done"))
+        store.write([record(f"t{n}", name, passed=n > 3) for n in range(9)], [call("t0", name)])
+    path, decided = tmp_path / "policy.yaml", []
+    path.write_text("policy: it\nthresholds: {blocking: {pass_rate: 5%}}\n")
+    monkeypatch.setattr(
+        gates, "gate_run", lambda *a, **k: decided.append(k["where"]) or gate_run(*a, **k)
+    )
+    site = SimpleNamespace(store=store, suites=SimpleNamespace(folders=[tmp_path]))
+
+    def opened(**more):
+        (policy,) = gates.values(SimpleNamespace(query_params={}), site)["policies"]
+        query = {"run": "new", "policy": policy, **more}
+        page = gates.values(SimpleNamespace(query_params=query), site)
+        assert page["problem"] == ""
+        return len(decided)
+
+    with closing(store):
+        assert [opened(), opened(), opened(tier="T0"), opened(), opened(tier="T0")] == [
+            1,
+            1,
+            2,
+            2,
+            2,
+        ]
+        path.write_text(path.read_text().replace("5%", "6%"))
+        assert [opened(), opened()] == [3, 3]
+        store.write([record("t9", "new", passed=False)], [call("t9", "new")])
+        assert [opened(), opened()] == [4, 4]
+        store.write([record("t9", "old", passed=False)], [call("t9", "old")])
+        assert [opened(), opened(baseline="run:old"), opened(baseline="run:old")] == [4, 5, 5]
+        store.write([record("t10", "old", passed=False)], [call("t10", "old")])
+        assert opened(baseline="run:old") == 6

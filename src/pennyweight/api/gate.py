@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
@@ -22,7 +23,8 @@ from pennyweight.gates.ratchet import RatchetResult, ratchet
 from pennyweight.gates.records import GateRecords, read_records
 from pennyweight.gates.sides import joined, sides_of
 from pennyweight.gates.threshold import Quantity
-from pennyweight.gates.verdict import SideVerdict, Verdict, VerdictEvidence
+from pennyweight.gates.verdict import SideVerdict, VerdictEvidence
+from pennyweight.gates.verdict import Verdict as Verdict  # noqa: PLC0414 - skins use it
 from pennyweight.scoring.large.spill import IN_MEMORY
 from pennyweight.scoring.pipeline import ScoreRequest
 from pennyweight.sources.source import Source
@@ -270,6 +272,20 @@ def gate_run(
     among = side_count(run, loaded.across)
     source = RunSource(run, store)
     return gate(source, loaded, baseline=before, where=where, each=columns, among=among)
+
+
+def gate_state(store: Store, run: StoredRun, policy: Path, baseline: str = "") -> tuple[Any, ...]:
+    """Return what changes whenever `gate_run` may decide differently."""
+    from pennyweight.store import cache  # noqa: PLC0415
+
+    text: bytes | None = None
+    before: Any = None
+    with suppress(OSError, PennyweightError):  # deciding says what is wrong with them
+        text = policy.read_bytes()
+        before = _chosen_baseline(store, baseline) if baseline else None
+    if isinstance(before, RunSource):
+        before = (before.run.id, before.run.attempts, cache.stamp(store, before.run))
+    return text, run.attempts, cache.stamp(store, run), before
 
 
 def _chosen_baseline(store: Store, choice: str) -> Baseline | RunSource:

@@ -6,12 +6,22 @@ Viewing decides but does not save the verdict; a button saves it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 
-from pennyweight.api.gate import baseline_choices, gate_run, keep, read_policy, side_count
-from pennyweight.api.pages.run_list import StoredRun, policy_verdicts
+from pennyweight.api.gate import (
+    Verdict,
+    baseline_choices,
+    gate_run,
+    gate_state,
+    keep,
+    read_policy,
+    side_count,
+)
+from pennyweight.api.pages.run_list import Store, StoredRun, policy_verdicts
 from pennyweight.api.suites import policy_files
 from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.render.page.gate_grid import gate_grid
@@ -22,6 +32,8 @@ from pennyweight.web.site import Site
 MAX_CHOICES = 200
 """Newest runs to choose from; a run that an address names is a choice, too."""
 MAX_SAVED = 60
+MAX_DECISIONS = 16
+"""Decisions that are remembered."""
 NO_POLICY = "There is no such policy in the folders of this server."
 
 
@@ -52,7 +64,7 @@ def values(request: Request, site: Site) -> dict[str, Any]:
         return {**page, "problem": NO_POLICY}
     path = policies[policy].path
     try:
-        verdict = gate_run(site.store, run, path, where=where, baseline=baseline)
+        verdict = _decided(site, run, path, where, baseline)
     except PennyweightError as error:
         return {**page, "problem": str(error).replace(str(path), policies[policy].name)}
 
@@ -100,4 +112,25 @@ def save(
     if file is None:
         raise UsageError(NO_POLICY)
     chosen = {name: value for name, value in where.items() if value}
-    keep(gate_run(site.store, run, file.path, where=chosen, baseline=baseline), site.store)
+    keep(_decided(site, run, file.path, chosen, baseline), site.store)
+
+
+def _decided(
+    site: Site, run: StoredRun, policy: Path, where: Mapping[str, str], baseline: str
+) -> Verdict:
+    """Decide a policy, again only if the run, the policy or the baseline changed."""
+    state = gate_state(site.store, run, policy, baseline)
+    return _decision(site.store, run.id, policy, tuple(where.items()), baseline, state)
+
+
+@lru_cache(MAX_DECISIONS)
+def _decision(
+    store: Store,
+    run: str,
+    policy: Path,
+    where: tuple[tuple[str, str], ...],
+    baseline: str,
+    state: tuple[Any, ...],
+) -> Verdict:
+    del state
+    return gate_run(store, store.find(run), policy, where=dict(where), baseline=baseline)
