@@ -11,6 +11,7 @@ import pytest
 from web.serving import command, serving
 
 STEPS = 500
+HERE = "places.get(acts[act]?.id)?.ariaCurrent && act"
 
 
 def _entry(number, kind, content, **more):
@@ -77,6 +78,19 @@ def test_hundreds_of_steps_open_at_once_and_are_completed_in_sight(long_run, ope
     page.keyboard.press("n")
     assert page.evaluate("location.hash") == "#step-9"
     assert watched.overflow() <= 0
+
+
+def test_the_list_of_steps_follows_the_page(long_run, open_page):
+    server, address = long_run
+    page = open_page().page
+    page.goto(server.address + address)
+    for number in (400, 100):
+        page.locator(f"#step-{number}").evaluate("step => step.scrollIntoView({block: 'start'})")
+        here = page.locator(".steplist a[aria-current]")
+        near = f"number => Math.abs({HERE} - number) < 15"
+        page.wait_for_function(near, arg=number)
+        row, box = here.bounding_box(), page.locator(".steplist").bounding_box()
+        assert box["y"] - 1 <= row["y"] <= box["y"] + box["height"] - row["height"] + 1
 
 
 def test_steps_can_be_read_without_the_script(long_run):

@@ -5,15 +5,44 @@ const acts = all(".acts > [data-step]");
 const places = new Map(all(".steplist a").map((link) => [link.hash.slice(1), link]));
 let act = -1;
 
-function goTo(index) {
+// The list of steps shows where the reader is, without moving the page.
+function mark(index) {
   act = Math.max(0, Math.min(acts.length - 1, index));
   places.forEach((link) => link.removeAttribute("aria-current"));
   const link = places.get(acts[act].id);
-  link?.setAttribute("aria-current", "true");
-  link?.scrollIntoView({ block: "nearest" });
+  if (!link) return;
+  link.setAttribute("aria-current", "true");
+  const list = link.closest(".steplist");
+  const [at, box] = [link.getBoundingClientRect(), list.getBoundingClientRect()];
+  if (at.top < box.top) list.scrollTop += at.top - box.top;
+  else if (at.bottom > box.bottom) list.scrollTop += at.bottom - box.bottom;
+}
+
+function goTo(index) {
+  mark(index);
   acts[act].scrollIntoView({ block: "start" });
   history.replaceState(null, "", `#${acts[act].id}`);
 }
+
+// The step that is read is the last one that begins in the upper third of the window. After a jump
+// to a step, that one is, as long as it is in sight there.
+let marking = false;
+addEventListener("scroll", () => {
+  if (marking || !places.size) return;
+  marking = true;
+  requestAnimationFrame(() => {
+    marking = false;
+    const top = acts[act]?.getBoundingClientRect().top ?? Infinity;
+    if (top >= -1 && top < innerHeight / 3) return;
+    let [low, high] = [0, acts.length];  // steps are below each other, and there may be hundreds
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (acts[middle].getBoundingClientRect().top < innerHeight / 3) low = middle + 1;
+      else high = middle;
+    }
+    if (low - 1 !== act && low) mark(low - 1);
+  });
+}, { passive: true });
 
 for (const link of places.values()) {
   link.addEventListener("click", (event) => {
