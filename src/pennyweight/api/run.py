@@ -223,8 +223,7 @@ class _Job:
     record: Path | None
     fresh: bool = True
     began: float = 0.0  # for limits of seconds
-    batches: BatchWait | None = None
-    """How batches are collected; None if the run is started or resumed."""
+    batches: BatchWait | None = None  # None if the run is started or resumed, not collected
     announces: bool = True
     helpers: Helpers | None = None
     """Those who make the attempts, if it is not this process."""
@@ -255,8 +254,8 @@ class _Job:
     def completed(self, until: Until | None) -> Run:
         """Check the run and carry it out."""
         with rare_collection():
-            job, began = self.prepared(), time.time()
-            made = job.carry_out(until)
+            job = self.prepared()
+            began, made = time.time(), job.carry_out(until)
             job = replace(job, fresh=False, announces=False)
             while self.batches and self.batches.wait and made.is_waiting:
                 self.batches.pause(self.suite, made.stored, self.store, self.watch.waiting, began)
