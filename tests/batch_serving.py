@@ -9,6 +9,9 @@ from pathlib import Path
 
 PATHS = {"openai": "/v1", "anthropic": "", "google": "/v1beta"}
 DIALECTS = tuple(PATHS)
+RUBRIC = {"categories": {"a": {"weight": 1, "items": ["It is right."]}}, "pass_mark": 0.6}
+JUDGED = json.dumps({"items": {"a": {"evidence": "seen", "score": 1}}, "confidence": 1})
+"""What a judge is asked by, and an answer of it."""
 
 
 class BatchServer:

@@ -5,12 +5,11 @@ import errno
 import io
 import json
 import tracemalloc
-from contextlib import closing
 
 import pytest
 
 import pennyweight
-from batch_serving import DIALECTS, batch_server, batch_suite
+from batch_serving import DIALECTS, JUDGED, RUBRIC, batch_suite
 from pennyweight.api.lanes.collect import collect
 from pennyweight.engine.batches import inbox, lane, outbox
 from pennyweight.engine.batches.inbox import LaneMember
@@ -33,20 +32,7 @@ from pennyweight.store.lanes.batches import (
     request_states,
     set_batch,
 )
-from pennyweight.store.store import Store
 from pennyweight.suite.values import Subject
-
-
-@pytest.fixture
-def server(tmp_path):
-    with batch_server(tmp_path) as started:
-        yield started
-
-
-@pytest.fixture
-def store(tmp_path):
-    with closing(Store(str(tmp_path / "store.db"))) as opened:
-        yield opened
 
 
 def rows_of(run):
@@ -567,10 +553,6 @@ def test_a_run_is_found_on_its_own(server, store, tmp_path):
     pennyweight.run(batch_suite(tmp_path, server), store=store, lane="live")
     assert collect(store=store).id == first.id
     assert batches_of(store, first.id) == []
-
-
-RUBRIC = {"categories": {"a": {"weight": 1, "items": ["It is right."]}}, "pass_mark": 0.6}
-JUDGED = json.dumps({"items": {"a": {"evidence": "seen", "score": 1}}, "confidence": 1})
 
 
 def test_judges_use_the_lane_when_all_attempts_are_there(server, store, tmp_path):

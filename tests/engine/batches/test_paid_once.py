@@ -1,31 +1,12 @@
 """What a batch has answered is paid for: it is neither lost nor asked for again."""
 
-import json
-from contextlib import closing
-
 import pytest
 
 import pennyweight
-from batch_serving import batch_server, batch_suite
+from batch_serving import JUDGED, RUBRIC, batch_suite
 from pennyweight.api.lanes.collect import collect
 from pennyweight.models.failure import CallError
 from pennyweight.models.remote import RemoteModel
-from pennyweight.store.store import Store
-
-RUBRIC = {"categories": {"a": {"weight": 1, "items": ["It is right."]}}, "pass_mark": 0.6}
-JUDGED = json.dumps({"items": {"a": {"evidence": "seen", "score": 1}}, "confidence": 1})
-
-
-@pytest.fixture
-def server(tmp_path):
-    with batch_server(tmp_path) as started:
-        yield started
-
-
-@pytest.fixture
-def store(tmp_path):
-    with closing(Store(str(tmp_path / "store.db"))) as opened:
-        yield opened
 
 
 def judged_suite(folder, server, **more):

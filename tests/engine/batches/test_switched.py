@@ -1,12 +1,11 @@
 """Subjects and judges that leave the batch lane, or the suite, while their batches are out."""
 
-import json
 from contextlib import closing
 
 import pytest
 
 import pennyweight
-from batch_serving import batch_server, batch_suite
+from batch_serving import JUDGED, RUBRIC, batch_suite
 from engine.batches.test_kill import killed_at
 from pennyweight.api.lanes.collect import collect
 from pennyweight.api.sharing.work import put_up
@@ -15,20 +14,6 @@ from pennyweight.store.lanes.batches import out_batches
 from pennyweight.store.store import Store
 
 LIVE = {"lane": "live"}
-RUBRIC = {"categories": {"a": {"weight": 1, "items": ["It is right."]}}, "pass_mark": 0.6}
-JUDGED = json.dumps({"items": {"a": {"evidence": "seen", "score": 1}}, "confidence": 1})
-
-
-@pytest.fixture
-def server(tmp_path):
-    with batch_server(tmp_path) as started:
-        yield started
-
-
-@pytest.fixture
-def store(tmp_path):
-    with closing(Store(str(tmp_path / "store.db"))) as opened:
-        yield opened
 
 
 def subjects(server, **lanes):

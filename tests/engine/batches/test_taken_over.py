@@ -2,10 +2,8 @@
 
 from contextlib import closing
 
-import pytest
-
 import pennyweight
-from batch_serving import batch_server, batch_suite
+from batch_serving import batch_suite
 from pennyweight.api.lanes.collect import collect
 from pennyweight.engine.batches import outbox
 from pennyweight.engine.ending import TakenOver
@@ -14,12 +12,6 @@ from pennyweight.models.batch.dialect import BatchSize
 from pennyweight.store.lanes.batches import batches_of
 from pennyweight.store.lease import owner_of, release_run
 from pennyweight.store.store import Store
-
-
-@pytest.fixture
-def server(tmp_path):
-    with batch_server(tmp_path) as started:
-        yield started
 
 
 def test_who_lost_the_run_while_it_submits_sends_no_further_batch(
