@@ -11,11 +11,6 @@ MODULES = tuple(sorted(str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py"
 
 
 @cache
-def lines(module: str) -> list[str]:
-    return (ROOT / module).read_text(encoding="utf-8").splitlines()
-
-
-@cache
 def tree(module: str) -> ast.Module:
     return ast.parse((ROOT / module).read_text(encoding="utf-8"))
 
