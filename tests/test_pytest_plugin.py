@@ -123,8 +123,8 @@ def test_gates_are_tests_too(folder):
     (folder.path / "policy.json").write_text(json.dumps(policy))
     marked = TEST.replace('"suite.yaml"', '"suite.yaml", policy="policy.json"')
     folder.makepyfile(test_it=marked)
-    done = folder.runpytest_subprocess("-v", "-k", "gate")
-    done.assert_outcomes(passed=2, failed=2, errors=1, deselected=3, warnings=1)
+    done = folder.runpytest_subprocess("-v")
+    done.assert_outcomes(passed=2, failed=2, errors=1, warnings=1)
     done.stdout.fnmatch_lines_random(
         [
             "*test_sums?gate:accuracy? PASSED*",
@@ -137,6 +137,21 @@ def test_gates_are_tests_too(folder):
         ]
     )
     assert made(folder) == [3]
+
+
+def test_with_a_policy_the_policy_is_the_test(folder):
+    """One of three tasks fails, and at least 60 % have to pass."""
+    folder.makefile(".yaml", policy="thresholds: {blocking: {pass_rate: 60}}\n")
+    folder.makepyfile(test_it=TEST.replace('"suite.yaml"', '"suite.yaml", policy="policy.yaml"'))
+    done = folder.runpytest_subprocess("-v")
+    done.assert_outcomes(passed=2)
+    done.stdout.fnmatch_lines_random(
+        ["*test_sums?gate:pass_rate? PASSED*", "*test_sums?gate:verdict? PASSED*"]
+    )
+    each = folder.runpytest_subprocess("-v", "--pennyweight-each-task")
+    each.assert_outcomes(passed=4, failed=1)
+    each.stdout.fnmatch_lines(["*test_sums?hard? FAILED*"])
+    assert made(folder) == [3, 3]
 
 
 def test_mistakes_are_errors_of_the_collection(folder):
@@ -193,7 +208,7 @@ def test_what_the_budget_left_undone_has_not_passed(folder):
     folder.makefile(".yaml", suite=short + limits, policy="thresholds: {accuracy: 50}\n")
     marked = TEST.replace('"suite.yaml"', '"suite.yaml", policy="policy.yaml"')
     folder.makepyfile(test_it=marked)
-    done = folder.runpytest_subprocess("-v")
+    done = folder.runpytest_subprocess("-v", "--pennyweight-each-task")
     assert made(folder) == [1]
     done.assert_outcomes(passed=1, errors=4)
     done.stdout.fnmatch_lines_random(

@@ -1,11 +1,12 @@
-"""Suites as tests: one for each scenario, and one for each gate of a policy.
+"""Suites as tests: one for each task or, with a policy, one for each of its gates.
 
     @pytest.mark.pennyweight(suite="support.yaml", policy="release.yaml")
     def test_support(pennyweight):
         pennyweight.check()
 
-The scenarios that pytest selected run together before the first of their tests; with xdist, one
-worker runs them for all. Nothing heavy is imported before that.
+A policy may allow some tasks to fail, so it alone decides; `--pennyweight-each-task` adds a test
+for each task. The tasks that pytest selected run together before the first of their tests; with
+xdist, one worker runs them for all. Nothing heavy is imported before that.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ MARKER = (
     "pennyweight(suite, policy=None, baseline=None, where=None, version=None): "
     "run a suite as tests."
 )
+EACH_TASK = "--pennyweight-each-task"
 POLL_SECONDS = 0.1
 MAX_LISTED = 10
 """How many scenarios of a failed gate are listed."""
@@ -77,13 +79,22 @@ class InconclusiveError(pytest.fail.Exception):  # type: ignore[name-defined,mis
         super().__init__(f"inconclusive: {why}", pytrace=False)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.getgroup("pennyweight").addoption(
+        EACH_TASK,
+        action="store_true",
+        help="make a test for each task of a suite with a policy, too",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
     config.addinivalue_line("markers", MARKER)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make one test for each scenario and gate."""
+    """Make one test for each task, or for each gate of the policy."""
     marker = metafunc.definition.get_closest_marker("pennyweight")
     if marker is None:
         return
@@ -91,7 +102,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
     function = metafunc.definition
     try:
-        cases = _cases(marker, function.path.parent)
+        each = metafunc.config.getoption(EACH_TASK)
+        cases = _cases(marker, function.path.parent, each_task=each)
     except PennyweightError as error:  # raised here, pytest would show a traceback
         problems = metafunc.config.stash.setdefault(_PROBLEMS, {})
         problems.setdefault(str(function.path), {})[function.name] = str(error)
@@ -117,8 +129,8 @@ def pytest_make_collect_report(
     return pytest.CollectReport(collector.nodeid, "failed", text, [])
 
 
-def _cases(mark: pytest.Mark, folder: Path) -> list[Case]:
-    """Read the suite and its policy: a case for each scenario and gate."""
+def _cases(mark: pytest.Mark, folder: Path, *, each_task: bool) -> list[Case]:
+    """Read the suite and its policy: a case for each gate, or for each task."""
     from pennyweight.api.gate import read_policy  # noqa: PLC0415
     from pennyweight.api.run import open_suite  # noqa: PLC0415
     from pennyweight.errors import UsageError  # noqa: PLC0415
@@ -132,15 +144,18 @@ def _cases(mark: pytest.Mark, folder: Path) -> list[Case]:
     policies = [policies] if isinstance(policies, str | Path) else list(policies)
     settings = {**options, "policies": [str(_find(p, folder)) for p in policies]}
     suite = open_suite(path)
-    gates = read_policy(settings["policies"], options.get("version")).gates if policies else ()
     cases = [
         Case(path, task.id, subject=subject.name, tier=tier.name, settings=settings)
         for task in suite.tasks
         for subject in suite.subjects
         for tier in suite.tiers
     ]
-    names = [*(gate.name for gate in gates), "verdict"] if policies else []
-    return cases + [Case(path, name, gate=True, settings=settings) for name in names]
+    if not policies:
+        return cases
+    gates = read_policy(settings["policies"], options.get("version")).gates
+    names = [*(gate.name for gate in gates), "verdict"]
+    decided = [Case(path, name, gate=True, settings=settings) for name in names]
+    return cases + decided if each_task else decided
 
 
 def _find(name: str | Path, folder: Path) -> Path:
