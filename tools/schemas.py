@@ -292,7 +292,7 @@ _RANKING: Fields = {
     "tasks": (_COUNT, "The number of tasks that all sides tried."),
     "groups": (
         {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
-        "Sides that cannot be told apart, best first; a side can be in several groups.",
+        "Sides between which no difference is shown, best first; a side can be in several groups.",
     ),
 }
 

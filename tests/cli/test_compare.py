@@ -106,7 +106,7 @@ def test_words_say_what_to_do(study):
         first,
     )
     assert "34 tasks tried by both. Left out: 2 tried only by T0." in second
-    assert ranks == "Ranked by pass rate, the data do not separate T1 and T2."
+    assert ranks == "No difference in pass rate is shown between T1 and T2."
     assert last.startswith("The cheapest pass: T0, $0.0804 (each over its own tasks). Going ")
     few = compared(EXAMPLES / "records.jsonl")["words"][0]
     assert few.startswith("No difference in accuracy was shown between T1 and T0 (+12.5 points;")

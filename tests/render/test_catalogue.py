@@ -23,6 +23,14 @@ def test_the_page_about_a_number_says_what_is_known_of_it(name: str) -> None:
             assert f"Interval: {facts(one)['interval']}" in text
 
 
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [("judge_alpha", "−∞ to 1"), ("cost_of_pass", "0 to ∞"), ("brier_uncertainty", "0 to 0.25")],
+)
+def test_a_range_without_a_lower_end_begins_at_minus_infinity(name: str, ends: str) -> None:
+    assert f"- Range: {ends}\n" in page(METRICS[name])
+
+
 def test_a_name_of_both_kinds_gives_both() -> None:
     assert set(strict_json(render("cost_of_pass", "json"))) == {"metric", "measure"}
 

@@ -82,6 +82,27 @@ def test_what_is_no_data_set_is_refused_and_the_next_file_begins_again(page):
     assert page.locator("[data-send]").is_visible()
 
 
+def test_the_cost_limit_of_the_suite_is_shown_until_another_one_is_entered(page):
+    limited = (
+        b"suite: limited\ntasks: [{id: a, input: '1 + 1?', target: '2'}]\n"
+        b"subjects: [local/smollm2-135m]\nlimits: {usd: 1.00}\n"
+    )
+    usd = page.locator("input[name=usd]")
+    choose(page, "limited.yaml", limited)
+    page.locator("[data-start]:not([disabled])").wait_for()
+    assert usd.get_attribute("placeholder") == "1"
+    usd.fill("0.25")
+    usd.blur()
+    page.locator("[data-start]:not([disabled])").wait_for()
+    usd.fill("")
+    usd.blur()
+    page.locator("[data-start]:not([disabled])").wait_for()
+    assert usd.get_attribute("placeholder") == "1"
+    choose(page, "mine.yaml", limited.replace(b"limits: {usd: 1.00}\n", b""))
+    page.locator("[data-plan]").get_by_text("At most").wait_for()
+    page.wait_for_function("document.querySelector('input[name=usd]').placeholder === 'none'")
+
+
 def test_a_wrong_number_is_named_by_its_field(page):
     page.locator("[data-suite]").select_option(index=1)
     page.locator("[data-start]:not([disabled])").wait_for()

@@ -135,8 +135,9 @@ def _labelled(declaration: Declaration, code: str = "") -> list[tuple[str, str]]
         rows.append(("Formula", f"{code}{declaration.formula}{code}"))
         rows.append(("Better", declaration.better or "neither"))
         if declaration.range:
-            low, high = ("∞" if x is None else f"{x:g}" for x in declaration.range)
-            rows.append(("Range", f"{low} to {high}"))
+            low, high = declaration.range
+            ends = ("−∞" if low is None else f"{low:g}", "∞" if high is None else f"{high:g}")
+            rows.append(("Range", " to ".join(ends)))
     if declaration.unit:
         rows.append(("Unit", declaration.unit))
     rows.append(("Reads", quoted(declaration.inputs) or "the metrics named in its weights"))

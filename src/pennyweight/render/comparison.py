@@ -51,7 +51,7 @@ TEXT_WIDTH = 80
 NOTICEABLE = 0.01
 """By how much a tested difference may deviate from that of the table without a remark."""
 MAX_ALIKE = 2
-"""The most groups of sides that cannot be told apart which are listed in words."""
+"""The most groups of sides without a shown difference that are listed in words."""
 COLUMNS = {
     "pass_rate": "pass rate",
     "accuracy": "accuracy",
@@ -145,7 +145,7 @@ def _tested(comparison: Comparison) -> Iterator[str]:
 
 
 def _ranks(comparison: Comparison) -> Iterator[str]:
-    """Say which of several sides cannot be told apart."""
+    """Say between which of several sides no difference is shown."""
     if ranking := comparison.ranking:
         noun = QUALITY[ranking.metric].noun if ranking.metric in QUALITY else ranking.metric
         alike = [listed(group) for group in ranking.groups if len(group) > 1]
@@ -153,7 +153,7 @@ def _ranks(comparison: Comparison) -> Iterator[str]:
         if not alike:
             yield f"All sides differ in {noun}, in this order: {listed(sum(ranking.groups, ()))}."
         elif len(alike) <= MAX_ALIKE:
-            yield f"Ranked by {noun}, the data do not separate {'; nor '.join(alike)}."
+            yield f"No difference in {noun} is shown between {', nor between '.join(alike)}."
         elif len(first) == 1:
             yield f"Ranked by {noun}, {side_line(first[0])} is best."
         else:

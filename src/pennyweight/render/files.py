@@ -14,7 +14,7 @@ from urllib.parse import quote
 from pennyweight.errors import InputError, UsageError
 from pennyweight.render.charts.catalogue import charts
 from pennyweight.render.charts.svg import alone
-from pennyweight.render.page.board import BoardChoice, BoardRow, BoardView
+from pennyweight.render.page.board import RANK_RANGES, BoardChoice, BoardRow, BoardView
 from pennyweight.render.page.leaderboard import leaderboard
 from pennyweight.render.plain import csv_table, side_line
 from pennyweight.render.report import Report, html, markdown
@@ -189,7 +189,7 @@ def _latex_float(board: BoardView, rows: Sequence[BoardRow], number: int) -> str
         lines.append(f"{' & '.join(ends)} \\\\")
     said = f"{board.headline.title.capitalize()} and other metrics by {board.by}"
     said += " (continued)" if number else f", with {level(board.confidence)} confidence intervals"
-    said += ". Sides that share a rank cannot be told apart." if ranked and not number else "."
+    said += f". {RANK_RANGES}" if ranked and not number else "."
     lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_tex(said)}}}"]
     lines += [] if number else [r"\label{tab:leaderboard}"]
     return "\n".join([*lines, r"\end{table}", ""])

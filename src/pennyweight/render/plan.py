@@ -33,7 +33,8 @@ def facts(suite: LoadedSuite) -> dict[str, Any]:
 
     `output_tokens` is the maximum, null without a limit. `cost_usd` is the cost of the maximum,
     null where the price or the limit is unknown; `cost_usd_at_least` covers what is known. A model
-    that runs on this machine costs nothing.
+    that runs on this machine costs nothing. `cost_limit_usd` is the limit of the run, null without
+    one.
     """
     prices = Prices(suite.prices)
     sides: list[dict[str, Any]] = []
@@ -69,6 +70,7 @@ def facts(suite: LoadedSuite) -> dict[str, Any]:
         "runs": suite.runs,
         "cost_usd": least if is_known else None,
         "cost_usd_at_least": least,
+        "cost_limit_usd": suite.limits.usd,
         "plan": sides,
         "judging": _judging(suite),
     }

@@ -83,7 +83,7 @@ class Ranking:
     tasks: int
     sides: tuple[SideRank, ...]
     groups: tuple[tuple[str, ...], ...]
-    """Sides that cannot be told apart, best first; a side can be in several groups."""
+    """Sides between which no difference is shown, best first; a side can be in several groups."""
     tests: AllPairs = field(repr=False)
 
     def __getitem__(self, name: str) -> SideRank:

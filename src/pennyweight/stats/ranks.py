@@ -32,7 +32,7 @@ class RankRanges:
     low: tuple[int, ...]
     high: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...]
-    """Sides that cannot be told apart, best first; a side can be in several groups."""
+    """Sides between which no difference is shown, best first; a side can be in several groups."""
     p: Floats
     """The p-value of each pair, adjusted for all pairs (sides × sides)."""
     level: float

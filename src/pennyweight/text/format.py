@@ -97,12 +97,14 @@ def probability(p: float | None) -> str:
     return MISSING if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
-def p_value(p: float) -> str:
+def p_value(p: float | None) -> str:
     """Write a p-value in a sentence.
 
-    >>> p_value(0.0321), p_value(0.0001)
-    ('p = 0.032', 'p < 0.001')
+    >>> p_value(0.0321), p_value(0.0001), p_value(None)
+    ('p = 0.032', 'p < 0.001', 'without a test')
     """
+    if p is None:
+        return "without a test"
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 

@@ -35,6 +35,13 @@ def test_labels_of_median_and_p95_keep_apart(p50, p95):
     assert len(spans) == 1 or spans[0][1] <= spans[1][0] or spans[1][1] <= spans[0][0]
 
 
+def test_the_label_of_a_median_at_the_first_edge_is_beside_its_line():
+    chart = tokens(spread([8, 0, 2], 200, 0, 540), nowhere)
+    (x,) = re.findall(r'x="([\d.]+)" y="12" text-anchor="start">median', chart.svg)
+    (first, _) = re.findall(r'<line class="mark"[^>]*>', chart.svg)
+    assert abs(float(x) - float(re.search(r'x1="([\d.]+)"', first)[1])) < 8
+
+
 def test_long_times_are_told_in_seconds():
     chart = latency(spread([1, 4], 1_000, 500, 1_900), nowhere)
     assert "0 to below 1 seconds: 1 record<" in chart.svg

@@ -55,6 +55,13 @@ def test_the_best_side_is_first_and_ties_share_ranks():
     assert view.leaders == sum(row.leads for row in view.rows)
 
 
+def test_no_sentence_about_a_difference_has_two_signs_before_its_p():
+    view = leaderboard(made())
+    said = [row.gap.words for row in view.rows if row.gap]
+    assert any(": p < 0.001 for all pairs" in words for words in said)
+    assert not any("= <" in words for words in said)
+
+
 def test_differences_are_those_of_compare():
     view = leaderboard(made())
     best = view.baseline.replace(" · ", " / ")

@@ -142,8 +142,10 @@ def thinking(data: Sequence[Mapping[str, Any]], sides: int, link: Link) -> Chart
         "Length of reasoning and correctness", panels, (low, high), lambda v: tick(round(v)),
         f"reasoning tokens{', log scale' if log else ''}; vertical: correct, in %", log=log,
     )  # fmt: skip
-    note = "Accuracy by length of reasoning, in bins of equal size, with 95 % intervals. "
-    note += "Longer reasoning helps a side only if its line rises." + _some(sides, len(data))
+    note = "Accuracy by length of reasoning, with 95 % intervals over records. All sides have the "
+    note += "same bins, cut at each fifth of all records, so bins of a side differ in size. "
+    note += "Hard tasks often take longer: a falling line does not show that reasoning hurts."
+    note += _some(sides, len(data))
     units = ("", "", "", "", SHARE, SHARE, SHARE, "")
     return drawing.chart("thought", note, _bin_table(data, "mean"), units)
 

@@ -61,7 +61,7 @@ def thought(data: Mapping[str, Any], link: Link) -> Chart:
     drawing.x_axis(x, tick, "reasoning tokens", whole=True)
     counts = ((*_ends(b, bins), b["right"], b["wrong"]) for b in bins)
     table = [("from", "below", "right", "wrong"), *counts]
-    note = "Longer reasoning helps only if the blue share grows to the right."
+    note = "Hard tasks often take longer: fewer right answers do not show that reasoning hurts."
     return drawing.chart("thought", note, table)
 
 
@@ -106,9 +106,10 @@ def _draw_quantiles(drawing: Drawing, x: Scale, p50: float, p95: float, size: in
 
 
 def _spots(place: float, text: str, drawing: Drawing) -> list[tuple[float, float, str]]:
-    """List where a label has room near its line: right of it, left of it, or at the edge."""
+    """List where a label has room near its line: right of it, left of it, or at the near edge."""
     wide, first, last = len(text) * CHAR, drawing.left + 4, drawing.width - 2
-    right = (place + 3, place + 3 + wide, "start")
+    start = max(place + 3, first)
+    right = (start, start + wide, "start")
     left = (place - 3 - wide, place - 3, "end")
     fit = [spot for spot in (right, left) if spot[0] >= first and spot[1] <= last]
     return fit or [(last - wide, last, "end")]

@@ -10,6 +10,9 @@ from markupsafe import Markup
 from pennyweight.render.page.metric_titles import MetricTitle
 from pennyweight.text.format import level
 
+RANK_RANGES = (
+    "A range of ranks contains the true rank; two sides whose ranges overlap may still differ."
+)
 Address = Callable[[Mapping[str, str]], str]
 """Returns the address of the same page with other choices; an empty one is left out."""
 
@@ -140,4 +143,4 @@ class BoardView:
         if self.baseline and self.sides > 2:
             many = "all pairs of sides" if self.ranked else "all of them"
             said += f" Intervals of differences hold for {many} at once."
-        return f"{said} Sides that share a rank cannot be told apart." if self.ranked else said
+        return f"{said} {RANK_RANGES}" if self.ranked else said

@@ -13,7 +13,13 @@ from pennyweight.render.page.board import BoardView
 from pennyweight.render.page.board_sides import board_sides
 from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.render.page.metric_titles import metric_title
-from pennyweight.render.page.prices import CLOSE, compared_price, lower_price, own_tasks
+from pennyweight.render.page.prices import (
+    both_prices,
+    higher_price,
+    lower_price,
+    own_tasks,
+    price_range,
+)
 from pennyweight.render.page.probe_words import probe_words, side_value
 from pennyweight.render.plain import side_line
 from pennyweight.render.sentences import QUALITY
@@ -197,9 +203,7 @@ class _Told:
         first, second = self.order[:2]
         size, sure = self._gap(second)
         parts = [Words(_name(first), name=True), Words(f" is best: {size}{sure} above ")]
-        parts.append(Words(_name(second), name=True))
-        if price := compared_price(_price(first), _price(second)):
-            parts.append(Words(price + own_tasks(self._tasks(second), first, second)))
+        parts += [Words(_name(second), name=True), *self._prices(first, second)]
         notes = (*self._other_tasks(), *self._ways(len(self.order)))
         return Conclusion((*parts, Words(".")), notes, shown=True)
 
@@ -223,7 +227,7 @@ class _Told:
         first, second = self.order[:2]
         named = [s for s in self.order if s["name"] in leading]
         parts: list[Words] = []
-        few = self._few(", because ")
+        few = self._few(": ")
         if len(self.order) == 2:
             parts.append(Words(f"No difference in {_noun(self.metric)} is shown between "))
             parts += _listed([_name(s) for s in named])
@@ -232,12 +236,14 @@ class _Told:
             parts.append(Words(f"{every}{self._few(': ')}. "))
         elif len(named) > MAX_NAMED:
             many = f"{count(len(named))} of {count(len(self.order))} sides"
-            parts.append(Words(f"{many} may be the best: they cannot be told apart{few}. "))
+            parts.append(Words(f"{many} may be the best{few}. "))
         else:
             parts += _listed([_name(s) for s in named])
-            parts.append(Words(f" may be the best: they cannot be told apart{few}. "))
-        parts += self._ahead(named) if len(self.order) > 2 else self._ahead_by(second)
-        parts += [*self._cheapest(first, named), Words(".")]
+            parts.append(Words(f" may be the best{few}. "))
+        if len(self.order) > 2:
+            parts += [*self._ahead(named), *self._cheapest(first, named), Words(".")]
+        else:
+            parts += [*self._ahead_by(second), *self._prices(first, second), Words(".")]
         notes = (*self._other_tasks(), *self._takes(second), *self._ways(len(self.order)))
         return Conclusion(tuple(parts), notes)
 
@@ -270,26 +276,52 @@ class _Told:
         first = Words(_name(self.order[0]), name=True)
         return [Words(". "), first, Words(f" is ahead by {size}{sure}")]
 
+    def _prices(self, first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[Words]:
+        """Write what a pass of two sides costs; which one costs less, only if that is shown."""
+        mine, other = _price(first), _price(second)
+        if not isinstance(mine.value, float) or not isinstance(other.value, float):
+            return
+        if math.isinf(mine.value):
+            return
+        if math.isinf(other.value):
+            yield from (Words("; "), Words(_name(second), name=True))
+            yield from (Words(" never passed, and a pass of "), Words(_name(first), name=True))
+            yield Words(f" costs {money(mine.value)}")
+            return
+        own = own_tasks(self._tasks(second), first, second)
+        cheaper, dearer = lower_price(mine, other), higher_price(mine, other)
+        if not cheaper and not dearer:
+            yield Words(f"; a pass costs {both_prices(mine, other)}{own}")
+        elif self.gap(second) == 0:  # no side is the subject of the sentence yet
+            side, less = (first, cheaper) if cheaper else (second, lower_price(other, mine))
+            yield from (Words(". "), Words(_name(side), name=True), Words(f" costs {less}{own}"))
+        else:
+            yield Words(f", and costs {cheaper}{own}" if cheaper else f", but costs {dearer}{own}")
+
     def _cheapest(
         self, first: Mapping[str, Any], named: Sequence[Mapping[str, Any]]
     ) -> Iterator[Words]:
-        """Name the cheapest of the sides that may be the best."""
-        prices = {s["name"]: p for s in named if isinstance(p := _price(s).value, float)}
-        dear = prices.get(first["name"])
-        if len(prices) < len(named) or dear is None or not math.isfinite(dear):
+        """Name the cheapest of the sides that may be the best, as far as intervals show it."""
+        prices = {side["name"]: _price(side) for side in named}
+        mine, values = prices[first["name"]], [p.value for p in prices.values()]
+        if not all(isinstance(value, float) and math.isfinite(value) for value in values):
             return
-        cheap = min(named, key=lambda s: prices[s["name"]])
-        if math.isclose(prices[cheap["name"]], dear, rel_tol=CLOSE):
-            much = "" if prices[cheap["name"]] == dear else "much "
-            none = "neither" if len(self.order) == 2 else "none of them"
-            yield Words(f"; {none} costs {much}less per pass ({money(dear)})")
+        cheap = min(named, key=lambda side: prices[side["name"]].value)
+        less = lower_price(prices[cheap["name"]], mine)
+        if less:
+            value = quantity(side_value(cheap, self.metric), unit_of(self.metric))
+            own = own_tasks(self._tasks(cheap), first, cheap)
+            yield from (Words("; "), Words(_name(cheap), name=True))
+            yield Words(f", with {value}, is not shown to be worse and costs {less}{own}")
             return
-        value = quantity(side_value(cheap, self.metric), unit_of(self.metric))
-        yield Words("; ")
-        yield Words(_name(cheap), name=True)
-        less = lower_price(_price(cheap), _price(first))
-        own = own_tasks(self._tasks(cheap), first, cheap)
-        yield Words(f", with {value}, may be as good and costs {less}{own}")
+        rest = [price for name, price in prices.items() if name != first["name"]]
+        if all(lower_price(mine, price) for price in rest):
+            of = "" if len(named) == len(self.order) else " of these"
+            yield from (Words("; "), Words(_name(first), name=True))
+            yield Words(f" costs least{of}: {money(mine.value)} per pass, the others ")
+            yield Words(price_range(rest))
+        else:
+            yield Words(f"; a pass of these sides costs {price_range([mine, *rest])}")
 
     def unranked(self) -> Conclusion:
         """Name the first side where no task was tried by all sides."""

@@ -25,7 +25,7 @@ from pennyweight.render.page.board import (
 )
 from pennyweight.render.page.board_sides import NAME, board_sides
 from pennyweight.render.page.metric_titles import MetricTitle, metric_title
-from pennyweight.text.format import plural, probability
+from pennyweight.text.format import p_value, plural
 
 FOLD = 15
 """With more sides, the rest is shown on request."""
@@ -281,7 +281,7 @@ def _gap_of(
     shown = p is not None and p <= 1 - confidence
     told = "A difference is shown" if shown else "No difference is shown"
     how = " for all pairs of sides at once" if ranked else ""
-    words = f"{told}: p = {probability(p)}{how}, on {plural(tasks, 'task')}."
+    words = f"{told}: {p_value(p)}{how}, on {plural(tasks, 'task')}."
     return Gap(value, ends, shown, f"{words} Compared with {baseline} task by task.")
 
 

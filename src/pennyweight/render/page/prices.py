@@ -3,55 +3,87 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pennyweight.scoring.estimates import Estimate
-from pennyweight.text.format import count, money
+from pennyweight.text.format import count, money, ratio
 
-CLOSE = 0.05
-"""Prices that differ by less are called about the same."""
 _PARTS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 6: "a sixth", 7: "a seventh",
           8: "an eighth", 9: "a ninth", 10: "a tenth"}  # fmt: skip
 
 
-def compared_price(first: Estimate, second: Estimate) -> str:
-    """Compare what a pass costs, as a clause about the second side.
-
-    >>> exactly, about = Estimate(0.008, 0.008, 0.008), Estimate(0.001, 0.0004, 0.009)
-    >>> compared_price(exactly, Estimate(0.001, 0.001, 0.001))
-    ', which costs an eighth per pass'
-    >>> compared_price(exactly, about)
-    ', which costs $0.001 instead of $0.008 per pass (may be chance)'
-    """
-    mine, other = first.value, second.value
-    if not isinstance(mine, float) or not isinstance(other, float) or mine == other == 0:
-        return ""
-    if math.isinf(other):
-        return "" if math.isinf(mine) else f", which never passes; a pass costs {money(mine)}"
-    if math.isinf(mine):
-        return ""
-    if math.isclose(mine, other, rel_tol=CLOSE):
-        about = "" if mine == other else "about "
-        return f", at {about}the same price: {money(mine)} per pass"
-    if other < mine:
-        return f", which costs {lower_price(second, first)}"
-    return f", and costs {lower_price(first, second)}"
-
-
 def lower_price(low: Estimate, high: Estimate) -> str:
-    """Write a price as a part of a higher one; both as they are if their intervals overlap.
+    """Write how much less a pass costs than another, with both prices; "" unless that is shown.
 
+    It is shown where the intervals do not overlap, or where no attempt cost anything.
+
+    >>> lower_price(Estimate(0.00115, 0.001, 0.0014), Estimate(0.0419, 0.036, 0.052))
+    '1/36 as much per pass: $0.00115 instead of $0.0419'
     >>> lower_price(Estimate(0.0, 0.0, 0.0), Estimate(0.01, 0.008, 0.012))
-    'nothing instead of $0.01 per pass'
+    'nothing per pass instead of $0.01'
+    >>> lower_price(Estimate(0.008, 0.006, 0.011), Estimate(0.01, 0.008, 0.012))
+    ''
     """
-    assert isinstance(low.value, float)
-    assert isinstance(high.value, float)
+    if not _apart(low, high):
+        return ""
+    if low.value == 0:
+        return f"nothing per pass instead of {money(_number(high))}"
+    part = fraction(_number(low) / _number(high))
+    return f"{part} per pass: {money(_number(low))} instead of {money(_number(high))}"
+
+
+def higher_price(high: Estimate, low: Estimate) -> str:
+    """Write how much more a pass costs than another, with both prices; "" unless that is shown.
+
+    >>> higher_price(Estimate(0.0419, 0.036, 0.052), Estimate(0.0168, 0.014, 0.02))
+    '2.5 times as much per pass: $0.0419 instead of $0.0168'
+    """
+    if not _apart(low, high):
+        return ""
+    if low.value == 0:
+        return f"{money(_number(high))} per pass instead of nothing"
+    times = ratio(_number(high) / _number(low))
+    return f"{times} per pass: {money(_number(high))} instead of {money(_number(low))}"
+
+
+def both_prices(first: Estimate, second: Estimate) -> str:
+    """Write two prices of which neither is shown to be lower.
+
+    >>> both_prices(Estimate(0.0465, 0.04, 0.06), Estimate(0.0474, 0.04, 0.06))
+    '$0.0465 against $0.0474 (intervals overlap)'
+    >>> both_prices(Estimate(0.01, 0.01, 0.01), Estimate(0.01, 0.01, 0.01))
+    '$0.01 on both sides'
+    """
+    mine, other = money(_number(first)), money(_number(second))
+    if mine == other:
+        return f"{mine} on both sides"
+    overlap = " (intervals overlap)" if first.low is not None and second.low is not None else ""
+    return f"{mine} against {other}{overlap}"
+
+
+def price_range(prices: Sequence[Estimate]) -> str:
+    """Write the lowest and the highest of several prices.
+
+    >>> price_range([Estimate(0.06), Estimate(0.028)]), price_range([Estimate(2.0), Estimate(2.0)])
+    ('$0.028 to $0.06', '$2.00')
+    """
+    ends = [money(end(map(_number, prices))) for end in (min, max)]
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _apart(low: Estimate, high: Estimate) -> bool:
+    """Whether a price is shown to be below another one, which is finite."""
+    if not 0 <= _number(low) < _number(high) < math.inf:
+        return False
     if low.value == 0:  # no attempt cost anything, so chance has no part in it
-        return f"nothing instead of {money(high.value)} per pass"
-    if isinstance(low.high, float) and isinstance(high.low, float) and low.high < high.low:
-        return f"{fraction(low.value / high.value)} per pass"
-    return f"{money(low.value)} instead of {money(high.value)} per pass (may be chance)"
+        return True
+    return isinstance(low.high, float) and isinstance(high.low, float) and low.high < high.low
+
+
+def _number(price: Estimate) -> float:
+    assert isinstance(price.value, float)
+    return price.value
 
 
 def own_tasks(common: int, *sides: Mapping[str, Any]) -> str:
@@ -64,12 +96,12 @@ def fraction(share: float) -> str:
     """Write what part of another amount an amount is.
 
     >>> fraction(0.126), fraction(0.8), fraction(0.002)
-    ('an eighth', '20 % less', '1/500 as much')
+    ('an eighth as much', '20 % less', '1/500 as much')
     """
     if share > 0.55:
         return f"{max(1, round(100 * (1 - share)))} % less"
     whole = round(1 / share)
     close = abs(1 / share - whole) <= 0.12 * whole / 2
     if whole in _PARTS and close:
-        return _PARTS[whole]
+        return f"{_PARTS[whole]} as much"
     return f"1/{count(whole)} as much" if whole > 10 else f"{round(100 * (1 - share))} % less"

@@ -58,6 +58,8 @@ if (form) {
   };
 
   const showPlan = (plan) => {
+    const { usd } = form.elements;
+    if (!usd.value) usd.placeholder = plan.cost_limit_usd ?? "none";
     const box = one("[data-plan]", form);
     const money = (usd) => `$${usd.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`;
     const cost = plan.cost_usd === null
