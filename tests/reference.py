@@ -765,11 +765,14 @@ def reference(
     metrics["cost_usd_total"] = math.fsum(row["cost_usd"] for row in paid) if paid else None
     skipped["cost_usd_total"] = len(everything) - len(paid)
 
+    broken = [row for row in everything if row.get("status") == "error"]
     tried = _having(rows, "cost_usd", "passed")
+    lost = _having(broken, "cost_usd")
     passes = sum(row["passed"] for row in tried)
-    spent = math.fsum(row["cost_usd"] for row in tried)
+    spent = math.fsum(row["cost_usd"] for row in tried + lost)
     metrics["cost_of_pass"] = (spent / passes if passes else math.inf) if tried else None
-    skipped["cost_of_pass"] = len(rows) - len(tried)
+    used = len(tried) + len(lost) if _having(rows, "passed") else 0
+    skipped["cost_of_pass"] = len(everything) - used
 
     billed = _having(everything, "judge_cost_usd")
     total = math.fsum(row["judge_cost_usd"] for row in billed)
@@ -777,10 +780,11 @@ def reference(
     skipped["judge_cost_usd_total"] = len(everything) - len(billed)
     tried = _having(rows, "cost_usd", "judge_cost_usd", "passed")
     passes = sum(row["passed"] for row in tried)
-    spent = math.fsum(row["cost_usd"] + row["judge_cost_usd"] for row in tried)
+    spent = math.fsum(row["cost_usd"] + (row.get("judge_cost_usd") or 0.0) for row in tried + lost)
     price = (spent / passes if passes else math.inf) if tried else None
     metrics["cost_of_pass_with_judges"] = price
-    skipped["cost_of_pass_with_judges"] = len(rows) - len(tried)
+    used = len(tried) + len(lost) if billed and _having(rows, "passed") else 0
+    skipped["cost_of_pass_with_judges"] = len(everything) - used
 
     units = [row["judge_scores"] for row in rows if len(row.get("judge_scores") or ()) > 1]
     metrics["judge_alpha"] = _alpha(units)

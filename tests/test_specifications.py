@@ -74,6 +74,20 @@ def test_cost_of_pass_over_runs_is_total_cost_over_passes():
     assert scores["cost_of_pass"].value == pytest.approx(mean / rate)
 
 
+def test_money_spent_on_errors_is_spent():
+    rows = runs([1, 0, 1, 0], cost_usd=0.25)
+    rows += [{**rows[0], "run": "r9", "status": "error", "cost_usd": 0.5}]
+    rows += [{**rows[0], "run": "r10", "status": "error", "cost_usd": None}]
+    scores = pennyweight.score(rows)
+    price = scores["cost_of_pass"]
+    assert (price.value, price.records, price.skipped) == (pytest.approx(1.5 / 2), 5, 1)
+    assert scores["cost_usd_total"].value == 1.5
+    assert scores["cost_usd_mean"].value == 0.25  # of an attempt that ended without an error
+    assert scores["pass_rate"].value == 0.5
+    none = pennyweight.score([row | {"status": "error"} for row in rows])
+    assert none["cost_of_pass"].value is None  # nothing has a verdict, so nothing has a price
+
+
 @pytest.mark.parametrize(
     ("composite", "letter"),
     [(1.0, "A"), (0.95, "A"), (0.9499, "B"), (0.85, "B"), (0.75, "C"), (0.65, "D"), (0.6499, "F")],

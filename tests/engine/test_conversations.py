@@ -195,7 +195,7 @@ def test_each_call_of_a_conversation_has_its_row_and_none_is_paid_twice(tmp_path
         assert (row["prompt_tokens"], row["completion_tokens"]) == (15, 3)
     else:
         assert calls == [good, good] + [("server", None)] * (len(calls) - 2)
-        assert (row["status"], spent["usd"]) == ("error", 12.0)
+        assert (row["status"], row["cost_usd"], spent["usd"]) == ("error", 12.0, 12.0)
 
 
 def test_the_ledger_has_what_a_broken_conversation_took(tmp_path):

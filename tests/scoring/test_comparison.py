@@ -55,6 +55,15 @@ def test_records_that_are_errors_or_have_no_task_stay_out():
     assert (pair.tasks, pair.only_a, pair.only_b) == (2, 0, 0)
 
 
+def test_the_price_of_a_pass_counts_errors_on_the_tasks_that_both_sides_tried():
+    data = rows({"T0": {"a": [1], "b": [1], "z": [1]}, "T1": {"a": [1], "b": [0]}}, cost_usd=1.0)
+    data += [{"tier": "T0", "task_id": "b", "attempt": 2, "status": "error", "cost_usd": 3.0}]
+    found = pennyweight.compare(data)
+    assert found.overlap("T0", "T1").passes == (2.5, 2.0)
+    assert found.overlap("T0", "T1").costs == (1.0, 1.0)
+    assert found["T0"]["cost_of_pass"].value == 2.0
+
+
 def test_sides_without_common_tasks_are_said_to_have_none():
     found = pennyweight.compare(rows({"T0": {"a": [0]}, "T1": {"b": [1]}}))
     (pair,) = found.pairs

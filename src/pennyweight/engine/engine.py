@@ -315,6 +315,9 @@ class Engine:
         answered = result.reply is not None
         if call.conversation and answered:  # includes what was answered in an earlier try
             cost, took = sum_known([usd for _, usd in call.bills]), latency or took
+        if not answered:  # what was billed before it failed was spent all the same
+            billed = [usd for _, usd in call.bills] + [result.used.usd] * bool(result.usage)
+            cost = sum_known(billed) if billed else None
         usages: list[Usage] = [usage]
         lanes: list[Lane] = []
         if call.bills:
@@ -358,7 +361,7 @@ class Engine:
                 "wait_ms": None if reply.lane == "batch" else waited,
                 "lane": "batch" if call.side.model.in_batches else reply.lane,
                 "tries": tries,
-                "cost_usd": cost if answered else None,
+                "cost_usd": cost,
                 "input_price": price.input if price else None,
                 "output_price": price.output if price else None,
                 "cached_input_price": price.cached_input if price else None,

@@ -42,7 +42,10 @@ def impl_rate_mean(impl_rate: pl.Expr) -> pl.Expr:
     title="cost per attempt", formula="(1/M) Σ cost_usd_i", unit="US$", spec="ProjectScylla, cost"
 )
 def cost_usd_mean(cost_usd: pl.Expr) -> pl.Expr:
-    """Mean cost of an attempt.
+    """Mean cost of an attempt that ended without an error.
+
+    Cheap errors do not make a subject look cheap. The money spent on them is in `cost_usd_total`
+    and in `cost_of_pass`.
 
     >>> evaluate(cost_usd_mean, cost_usd=[0.25, 0.75])
     0.5
@@ -77,22 +80,29 @@ def cost_usd_total(cost_usd: pl.Expr) -> pl.Expr:
     return pl.when(cost_usd.count() > 0).then(cost_usd.sum())
 
 
-def cost_and_passes(cost_usd: pl.Expr, passed: pl.Expr) -> list[pl.Expr]:
-    """Sum the cost, the passes and the records that have both values."""
-    both = cost_usd.is_not_null() & passed.is_not_null()
-    return [cost_usd.filter(both).sum(), passed.filter(both).sum(), both.sum()]
+def cost_and_passes(cost_usd: pl.Expr, passed: pl.Expr, status: pl.Expr) -> list[pl.Expr]:
+    """Sum the cost and the passes of the records that count; also count those with a verdict."""
+    spent, passes = cost_against_passes(cost_usd, passed, status)
+    decided = (cost_usd.is_not_null() & passed.is_not_null()).sum()
+    return [spent.sum(), passes.sum(), decided]
 
 
-def ratio_or_infinity(spent: pl.Expr, passes: pl.Expr, records: pl.Expr) -> pl.Expr:
-    """Divide cost by passes: infinity without a pass, null without records."""
-    some = records > 0
+def ratio_or_infinity(spent: pl.Expr, passes: pl.Expr, decided: pl.Expr) -> pl.Expr:
+    """Divide cost by passes: infinity without a pass, null if no record has a verdict."""
+    some = decided > 0
     return pl.when(some & (passes > 0)).then(spent / passes).when(some).then(math.inf)
 
 
-def cost_against_passes(cost_usd: pl.Expr, passed: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """Return the cost and the passes of the records that have both."""
-    both = cost_usd.is_not_null() & passed.is_not_null()
-    return pl.when(both).then(cost_usd), pl.when(both).then(passed)
+def cost_against_passes(
+    cost_usd: pl.Expr, passed: pl.Expr, status: pl.Expr
+) -> tuple[pl.Expr, pl.Expr]:
+    """Return the cost and the passes of the records that count.
+
+    These are the records with a cost and a verdict, and errors with a cost: they passed nothing.
+    """
+    delivered = pl.when(status.eq_missing(pl.lit("error"))).then(statement=False).otherwise(passed)
+    both = cost_usd.is_not_null() & delivered.is_not_null()
+    return pl.when(both).then(cost_usd), pl.when(both).then(delivered)
 
 
 COST_METHOD = (
@@ -105,16 +115,20 @@ COST_METHOD = (
     title="cost per pass",
     formula="Σ cost_usd_i / Σ passed_i",
     unit="US$",
+    over="all",
+    needs=("cost_usd", "passed"),
     interval=RatioOfSums(cost_against_passes, "bottom", COST_METHOD),
     spec="ProjectScylla, cost of pass",
 )
-def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr) -> pl.Expr:
+def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr, status: pl.Expr) -> pl.Expr:
     """Cost of one pass, including the cost of failed attempts; infinity if nothing passed.
+
+    What attempts cost that ended in an error was spent too, so it counts.
 
     >>> evaluate(cost_of_pass, cost_usd=[0.25, 0.25, 0.5], passed=[True, True, False])
     0.5
     """
-    return ratio_or_infinity(*cost_and_passes(cost_usd, passed))
+    return ratio_or_infinity(*cost_and_passes(cost_usd, passed, status))
 
 
 @metric(

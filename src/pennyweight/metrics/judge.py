@@ -99,25 +99,35 @@ def judge_cost_usd_total(judge_cost_usd: pl.Expr) -> pl.Expr:
     return pl.when(judge_cost_usd.count() > 0).then(judge_cost_usd.sum())
 
 
-def _with_judges(cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr) -> list[pl.Expr]:
-    return cost_and_passes(cost_usd + judge_cost_usd, passed)
+def _with_judges(
+    cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr, status: pl.Expr
+) -> list[pl.Expr]:
+    return cost_and_passes(_both_costs(cost_usd, judge_cost_usd, status), passed, status)
 
 
 def _against_judges(
-    cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr
+    cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr, status: pl.Expr
 ) -> tuple[pl.Expr, pl.Expr]:
-    return cost_against_passes(cost_usd + judge_cost_usd, passed)
+    return cost_against_passes(_both_costs(cost_usd, judge_cost_usd, status), passed, status)
+
+
+def _both_costs(cost_usd: pl.Expr, judge_cost_usd: pl.Expr, status: pl.Expr) -> pl.Expr:
+    """Add both costs up; judges are not asked about an attempt that ended in an error."""
+    unasked = status.eq_missing(pl.lit("error")) & judge_cost_usd.is_null()
+    return cost_usd + pl.when(unasked).then(0.0).otherwise(judge_cost_usd)
 
 
 @amount(
     title="cost per pass with judges",
     formula="Σ (cost_usd_i + judge_cost_usd_i) / Σ passed_i",
     unit="US$",
+    over="all",
+    needs=("cost_usd", "judge_cost_usd", "passed"),
     interval=RatioOfSums(_against_judges, "bottom", COST_METHOD),
     spec="Pennyweight; ProjectScylla, cost of pass",
 )
 def cost_of_pass_with_judges(
-    cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr
+    cost_usd: pl.Expr, judge_cost_usd: pl.Expr, passed: pl.Expr, status: pl.Expr
 ) -> pl.Expr:
     """Cost of one pass including the cost of its judges; infinity if nothing passed.
 
@@ -125,4 +135,4 @@ def cost_of_pass_with_judges(
     ...          passed=[True, False])
     1.0
     """
-    return ratio_or_infinity(*_with_judges(cost_usd, judge_cost_usd, passed))
+    return ratio_or_infinity(*_with_judges(cost_usd, judge_cost_usd, passed, status))

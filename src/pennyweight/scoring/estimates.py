@@ -20,6 +20,8 @@ from pennyweight.stats.resample import Ends
 
 Value = float | str | None
 _OVER = ("all", "scored", "tasks")
+_OF_VERDICTS = ("passed", "judge_cost_usd")
+"""What an attempt that ended in an error does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +198,9 @@ def _estimate_known(grouped: Grouped, metrics: Sequence[Metric]) -> dict[str, li
             )
         ]
         for column in partly & set(metric.needs):
-            both = zip(result[name], table[f"{column}/there"].fill_null(0), strict=True)
-            result[name] = [e if n else Estimate(None, skipped=e.skipped) for e, n in both]
+            sizes = (table[n].fill_null(0) for n in (f"{column}/there", "len"))
+            both = zip(result[name], *sizes, strict=True)
+            result[name] = [e if n else Estimate(None, skipped=size) for e, n, size in both]
     return result
 
 
@@ -262,12 +265,18 @@ def _of_tasks(
 def _missing(metric: Metric) -> pl.Expr:
     """Count the records that lack a value that the metric needs.
 
-    A metric that needs no value uses all records, unless none has any of its inputs.
+    A metric that needs no value uses all records, unless none has any of its inputs. An error has
+    no verdict, and a metric that counts errors does not miss it.
     """
     if not metric.needs:
         there = pl.sum_horizontal(pl.col(n).count() for n in metric.inputs)
         return pl.when(there > 0).then(0).otherwise(pl.len())
-    return pl.any_horizontal(pl.col(n).is_null() for n in metric.needs).sum()
+    judged = pl.lit(value=True)
+    if metric.over == "all" and "status" in metric.inputs:
+        judged = pl.col("status").cast(pl.String).ne_missing("error")
+    return pl.any_horizontal(
+        pl.col(n).is_null() & (judged if n in _OF_VERDICTS else True) for n in metric.needs
+    ).sum()
 
 
 def _bounded(metric: Metric, value: Value, ends: Ends) -> tuple[Value, Value]:

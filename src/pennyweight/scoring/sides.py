@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from pennyweight.errors import InputError, UsageError, unknown
+from pennyweight.metrics.cost import cost_and_passes
 from pennyweight.scoring.groups import GROUP
 from pennyweight.sources.loader import FILE
 from pennyweight.sources.source import Source
@@ -225,7 +226,7 @@ class Overlap:
 
         A slice has all records of its tasks; records without a task are in none.
         """
-        clusters, whole, sums = [], True, [_sums(pl.DataFrame(schema=_PAID))] * 2
+        clusters, whole, sums = [], True, [np.zeros(7)] * 2
         known: dict[str, list[Counter[str | None]]] = {
             name: [Counter(), Counter()] for name in key if name != CLUSTER
         }
@@ -236,10 +237,8 @@ class Overlap:
             clusters.append(both[CLUSTER].unique())
             whole = whole and all(side.height == both.height for side in units)
             for i, side in enumerate(sides):
-                paid = side.join(both, on=key, how="semi", nulls_equal=True).filter(
-                    pl.col("status").ne_missing("error")
-                )
-                sums[i] = sums[i] + _sums(paid.select(pl.col(*_PAID).cast(pl.Float64)))
+                paid = side.join(both, on=key, how="semi", nulls_equal=True)
+                sums[i] = sums[i] + _sums(paid.select("status", pl.col(*_PAID).cast(pl.Float64)))
                 for name, counts in known.items():
                     values = side.group_by(pl.col(name).cast(pl.String)).len()
                     counts[i].update(dict(values.iter_rows()))
@@ -277,22 +276,27 @@ _PAID = {"passed": pl.Float64, "cost_usd": pl.Float64}
 
 
 def _sums(paid: pl.DataFrame) -> Floats:
-    """Return how many passes and costs are known, their sums, and those of what has both."""
-    both = paid.drop_nulls()
-    counts = [*(one.count() for one in paid), both.height]
-    return np.array([*counts, *(one.sum() for one in (*paid, *both))], dtype=np.float64)
+    """Return how many passes and costs are known, their sums, and cost and passes for a price.
+
+    Errors count for the price of a pass only.
+    """
+    answered = paid.filter(pl.col("status").ne_missing("error")).select(*_PAID)
+    columns = pl.col("cost_usd"), pl.col("passed"), pl.col("status").cast(pl.String)
+    price = paid.select(one.alias(str(n)) for n, one in enumerate(cost_and_passes(*columns)))
+    counts, totals = ([*row.row(0)] for row in (answered.count(), answered.sum()))
+    return np.array([*counts, *totals, *price.row(0)], dtype=np.float64)
 
 
 def _means(sums: Floats) -> list[float | None]:
-    counts, totals = sums[:2].tolist(), sums[3:5].tolist()
+    counts, totals = sums[:2].tolist(), sums[2:4].tolist()
     return [total / n if n else None for n, total in zip(counts, totals, strict=True)]
 
 
 def _cost_of_pass(sums: Floats) -> float | None:
-    known, passes, cost = sums[2], sums[5], sums[6]
-    if not known:
+    spent, passes, decided = sums[4:].tolist()
+    if not decided:
         return None
-    return float(cost / passes) if passes else math.inf
+    return float(spent / passes) if passes else math.inf
 
 
 def _shared_values(
