@@ -130,6 +130,7 @@ CANNOT_SAY = [
     ({"judge_score": 0.5}, {"response": "x"}),
     ({"judge": "It is kind."}, {"response": "x"}),
     ({"human": "Is it kind?"}, {"response": "x"}),
+    ({"undecided": "python: file://check.py"}, {"response": "x"}),
     ({"python": "builtins:bool"}, {"response": "x"}),
 ]
 

@@ -29,8 +29,10 @@ class CreatedSuite:
     """The model that it measures, and why that one; None for a suite of another tool."""
     tool: str = ""
     """The tool whose suite it was made from."""
+    missing: tuple[str, ...] = ()
+    """What belongs to the exam and could not be carried over, each with its file and line."""
     left_out: tuple[str, ...] = ()
-    """What could not be carried over, each with its file and line."""
+    """What was not carried over and decides nothing."""
     notes: tuple[str, ...] = ()
     """What is measured differently than by the tool."""
     runs_code: bool = False
@@ -67,13 +69,15 @@ def init_from(
     *,
     model: str | None = None,
     code: bool = False,
+    partial: bool = False,
     force: bool = False,
 ) -> CreatedSuite:
     """Create a suite from a suite or data set of another tool, told by its content.
 
     Nothing in it is run. `code` carries its code over as commands, which run with the new suite.
     `model` is measured in place of the models that it names. Of several evals in a file, FILE#NAME
-    names one.
+    names one. If a part of the exam cannot be carried over, it is an error that names all of them;
+    `partial` writes the suite without them: what they decide has no verdict, and every run says so.
     """
     source, folder = Path(source), Path(folder)
     part = None
@@ -88,15 +92,23 @@ def init_from(
         model=model,
         first_model=lambda: first_model().model,
         part=part,
+        partial=partial,
         has_price=_has_price,
     )
     foreign = ForeignSuite(source, options)
     contents = {**kind.convert(foreign).files, "suite.schema.json": suite_schema()}
+    if foreign.missing and not partial:
+        hint = (
+            f"Nothing was written, because the suite would not be that of {kind.title}. --partial "
+            "writes it without these parts; every run says so, and what they decide has no verdict."
+        )
+        raise InputError([f"{one}." for one in foreign.missing], hint=hint)
     _check(contents)
     return CreatedSuite(
         files=_write(folder, contents, force=force),
         suite=folder / "suite.yaml",
         tool=kind.title,
+        missing=tuple(map(str, foreign.missing)),
         left_out=tuple(map(str, foreign.left)),
         notes=tuple(foreign.notes),
         runs_code=any(name.endswith((".cjs", ".py")) for name in contents),

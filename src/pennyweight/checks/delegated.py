@@ -161,6 +161,19 @@ def judge_score(attempt: AttemptView, min_: Share) -> CheckResult:
     return CheckResult(score >= min_, f"The score is {score:.3g}; at least {min_:g} is required.")
 
 
+@check()
+def undecided(attempt: AttemptView, what: Text) -> CheckResult:  # noqa: ARG001
+    """Nothing decides it: another tool checked this, and a suite cannot.
+
+    `pennyweight init --from … --partial` writes it for what it could not carry over. An attempt
+    that nothing else fails has no verdict.
+
+    >>> undecided("Hello!", "python: file://check.py").why
+    'Not carried over: python: file://check.py'
+    """
+    return CheckResult(None, f"Not carried over: {what}")
+
+
 @check(by="person")
 def human(attempt: AttemptView, question: Text) -> CheckResult:  # noqa: ARG001
     """A person decides later: `pennyweight review RUN` asks.

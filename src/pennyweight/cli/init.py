@@ -34,9 +34,21 @@ pennyweight init my-suite --from promptfooconfig.yaml"""
 @click.option(
     "--code", is_flag=True, help="With --from: carry over JavaScript assertions; node runs them."
 )
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="With --from: write the suite although parts of its exam are missing. What they decide "
+    "has no verdict.",
+)
 @click.option("--force", is_flag=True, help="Replace existing files.")
 def command(
-    folder: Path, model: str | None, scenarios: bool, source: Path | None, code: bool, force: bool
+    folder: Path,
+    model: str | None,
+    scenarios: bool,
+    source: Path | None,
+    code: bool,
+    partial: bool,
+    force: bool,
 ) -> None:
     """Create a first suite in FOLDER that runs as it is.
 
@@ -46,18 +58,19 @@ def command(
 
     With --from the suite is made from a promptfoo configuration, a task of
     lm-evaluation-harness, a data set of Inspect AI, or an eval or samples of
-    OpenAI Evals. What cannot be carried over is listed. Nothing in the file
-    is run.
+    OpenAI Evals. If a part of the exam cannot be carried over, nothing is
+    written unless --partial is given. Nothing in the file is run.
     """
     from pennyweight.api.init import first_model, init, init_from
 
     if source is not None:
         if scenarios:
             raise UsageError("--scenarios cannot be combined with --from.")
-        _tell(init_from(source, folder, model=model, code=code, force=force), source)
+        created = init_from(source, folder, model=model, code=code, partial=partial, force=force)
+        _tell(created, source)
         return
-    if code:
-        raise UsageError("--code needs --from.")
+    if code or partial:
+        raise UsageError(f"--{'code' if code else 'partial'} needs --from.")
     if model is None and sys.stdin.isatty():
         found = first_model()
         model = click.prompt(f"Model ({found.why})", default=found.model, err=True)
@@ -83,6 +96,7 @@ def _tell(created: CreatedSuite, source: Path) -> None:
     click.echo(clean(f"Read {source} as {created.tool}."), err=True)
     _tell_files(created)
     for title, lines in (
+        ("Missing, as every run of it says", created.missing),
         ("Not carried over", created.left_out),
         (f"Different from {created.tool}", created.notes),
     ):

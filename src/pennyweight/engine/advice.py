@@ -16,6 +16,8 @@ from pennyweight.text.matching import are_numbers, targets
 
 LOOKS_AT = frozenset({"tier", "status", "target", "response", "passed"})
 """The columns of records that `unanswered` reads."""
+MAX_LISTED = 5
+"""The most missing parts of a suite that are listed."""
 SEARCHED_TASKS = 50
 """How many tasks' prompts are searched for a marker; all share their template."""
 
@@ -25,8 +27,19 @@ def advice(suite: LoadedSuite) -> Iterator[str]:
     if is_implied(suite.text):  # nobody wrote its prompt and rules
         yield from filter(None, [rule_words(suite)])
         return
-    for check in (_prompts, _marker, _numbers, _lists, _undecided):
+    for check in (_partial, _prompts, _marker, _numbers, _lists, _undecided):
         yield from check(suite)
+
+
+def _partial(suite: LoadedSuite) -> Iterator[str]:
+    """Say what is missing of the suite that this one was made from."""
+    if suite.partial:
+        listed = "; ".join(suite.partial[:MAX_LISTED])
+        more = len(suite.partial) - MAX_LISTED
+        yield (
+            "This suite is a part of the one it was made from. Missing: "
+            f"{listed}{f'; and {more:,} more' if more > 0 else ''}."
+        )
 
 
 def _prompts(suite: LoadedSuite) -> Iterator[str]:
@@ -88,7 +101,7 @@ def _numbers(suite: LoadedSuite) -> Iterator[str]:
 
 def _lists(suite: LoadedSuite) -> Iterator[str]:
     """Warn about targets that are lists where they are compared as one text."""
-    if suite.match.kind not in {"exact", "contains", "choice"}:
+    if suite.match.kind not in {"exact", "text", "verbatim", "contains", "choice"}:
         return
     lists = [task for task in suite.tasks if _is_list(task.target)]
     if lists:
@@ -116,7 +129,8 @@ def _undecided(suite: LoadedSuite) -> Iterator[str]:
     """
     models = [subject.model for subject in suite.subjects if not subject.agent]
     reported = any(model.startswith(("python:", "replay:")) for model in models)
-    decided = any(map(_decides, suite.tasks)) or any(map(_decides, suite.tiers))
+    matched = suite.match.kind != "none" and any(t.target is not None for t in suite.tasks)
+    decided = matched or any(map(_decides, suite.tasks)) or any(map(_decides, suite.tiers))
     if not (suite.judge or reported or decided):
         yield (
             "No task has a target, checks or behaviours, and there is no judge: nothing can be "
@@ -125,10 +139,10 @@ def _undecided(suite: LoadedSuite) -> Iterator[str]:
 
 
 def _decides(part: Task | Tier) -> bool:
-    """Whether a task or tier has anything by which an attempt can be right or wrong."""
+    """Whether a task or tier has more than a target by which an attempt can be right or wrong."""
     if part.work and (part.work.verify or part.work.keep):
         return True
-    return isinstance(part, Task) and (part.target is not None or part.scenario is not None)
+    return isinstance(part, Task) and part.scenario is not None
 
 
 ANSWERED_BY = frozenset({"subject", "status"})

@@ -96,7 +96,6 @@ def _texts(run: StoredRun, suite: LoadedSuite) -> Iterator[str]:
 
 def settings_of(suite: LoadedSuite) -> RunSettings:
     """Return what a run stores of its suite, in addition to its text."""
-    match = {n: str(v) if v is not None else None for n, v in asdict(suite.match).items()}
     return {
         "pennyweight": __version__,
         "python": platform.python_version(),
@@ -107,10 +106,11 @@ def settings_of(suite: LoadedSuite) -> RunSettings:
         "tiers": [t.name for t in suite.tiers],
         "limits": asdict(suite.limits),
         "answer": {"kind": suite.answer.kind, "value": suite.answer.value},
-        "match": match,
+        "match": suite.match.plain(),
         "confidence": suite.confidence,
         **({"verified": verified} if (verified := _verified(suite)) else {}),
         **({"narrowing": suite.narrowing.plain()} if suite.narrowing else {}),
+        **({"partial": list(suite.partial)} if suite.partial else {}),
         **({"judge": suite.judge.plain()} if suite.judge and suite.judge.scores else {}),
     }
 

@@ -55,17 +55,22 @@ def normalized_answer(answer: pl.Expr, *, match_rule: MatchRule | None = None) -
 def normalized_target(target: pl.Expr, *, match_rule: MatchRule | None = None) -> pl.Expr:
     """The target in its normalised form, in which it is compared with the answer.
 
-    A list of one value is that value. With `match: text` it is the text as it is written.
+    A list of one value is that value. With `match: text` it is the text as it is written, and
+    with `match: none` there is none.
 
     >>> evaluate(normalized_target, target=["1e3"])
     ['1000']
     """
+    if match_rule is not None and match_rule.kind == "none":
+        return pl.lit(None, dtype=pl.String)
     return _compared(target, match_rule)
 
 
 def _compared(text: pl.Expr, rule: MatchRule | None) -> pl.Expr:
     if rule is not None and rule.kind == "text":
         return single(text).str.strip_chars()
+    if rule is not None and rule.kind == "verbatim":
+        return single(text)
     return normalize(single(text))
 
 

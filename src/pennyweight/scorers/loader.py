@@ -17,6 +17,7 @@ from pennyweight.schema.audit import is_audited
 from pennyweight.schema.user_code import load_file, load_function
 from pennyweight.scorers.declaration import RECORD, Scorer, as_scorer, scorers_in
 from pennyweight.scorers.judged import judged_scorer, with_pairing
+from pennyweight.scorers.rule import RULES, rule_scorer
 
 GROUP = "pennyweight.scorers"
 """The entry point under which installed packages offer scorers: one, or a module of them."""
@@ -97,6 +98,8 @@ def _known(name: str) -> Scorer:
 def _with_options(name: str, options: Any) -> Scorer:
     if isinstance(options, dict) and options.keys() & {"prompt", "criteria"}:
         return judged_scorer(str(name), options)
+    if isinstance(options, dict) and options.keys() & {*RULES}:
+        return rule_scorer(str(name), options)
     scorer = _known(str(name))
     given = options or {}
     if not isinstance(given, dict):

@@ -16,6 +16,7 @@ from sqlalchemy import Column, Table
 
 from pennyweight.errors import DamagedError, PennyweightError
 from pennyweight.text.extraction import AnswerRule
+from pennyweight.text.rules import regex_problem
 
 T = TypeVar("T")
 MAX_TIME = 253_402_300_800.0
@@ -45,11 +46,24 @@ def _is_rule(value: Any) -> bool:
 
 
 def _is_match(value: Any) -> bool:
-    texts, numbers = ("kind", "separator", "each"), ("absolute", "relative")
-    return isinstance(value, dict) and all(
-        isinstance(v, str) if n in texts else n in numbers and _is_decimal(v)
+    if not isinstance(value, dict):
+        return False
+    texts, flags = ("kind", "separator", "each"), ("case", "punctuation", "digits")
+    return all(
+        isinstance(v, str)
+        if n in texts
+        else isinstance(v, bool)
+        if n in flags
+        else _are_patterns(v)
+        if n == "ignore"
+        else n in ("absolute", "relative") and _is_decimal(v)
         for n, v in value.items()
     )
+
+
+def _are_patterns(value: Any) -> bool:
+    texts = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return texts and all(regex_problem(one) is None for one in value)
 
 
 def _is_range(value: Any) -> bool:
@@ -97,6 +111,7 @@ SETTINGS: dict[str, Any] = {
         **dict.fromkeys(("limit", "sample", "seed", "of_tasks", "of_runs"), int),
         "changes": dict,
     },
+    "partial": [str],
     "scores": _are_scores,
     "scored": int | float,
 }

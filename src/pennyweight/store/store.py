@@ -78,6 +78,8 @@ class RunSettings(TypedDict, total=False):
     until_decided: Mapping[str, Any]
     """The plan of a run that stops early."""
     verified: VerifiedAttempts
+    partial: list[str]
+    """What its suite lacks of the suite of another tool that it was made from."""
     narrowing: Mapping[str, Any]
     """The options that narrowed or changed its suite (`suite/narrowing.py`)."""
     scores: Mapping[str, Any]

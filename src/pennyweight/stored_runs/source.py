@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -227,11 +226,9 @@ class RunSource(Source):
         settings = self.run.settings
         if is_imported(settings):
             return dict.fromkeys(("answer_rule", "match_rule", "confidence_from"))
-        match = dict(settings.get("match", {}))
-        match |= {n: Decimal(match[n]) for n in ("absolute", "relative") if n in match}
         return {
             "answer_rule": AnswerRule.of(settings),
-            "match_rule": MatchRule(**match),
+            "match_rule": MatchRule.stored(settings.get("match", {})),
             "confidence_from": settings.get("confidence"),
         }
 

@@ -379,6 +379,12 @@ SUITE = Struct(
             "scorer, alone or as name: {setting: value}. With prompt or criteria, "
             "the judge is asked.",
         ),
+        Field(
+            "partial",
+            ListOf(Text(), "a list of texts"),
+            "What could not be carried over from the suite of another tool that it was made from. "
+            "Every run says so.",
+        ),
     ),
     _SUITE_HINTS,
     elsewhere={

@@ -204,6 +204,7 @@ class SuiteReader:
             judge=judging,
             scorers=scorers,
             named_scorers=tuple(named),
+            partial=tuple(given.get("partial", ())),
             states_rules="answer" in given or "match" in given,
             **rules,
         )

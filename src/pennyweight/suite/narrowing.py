@@ -258,7 +258,8 @@ def part_words(settings: Mapping[str, Any]) -> str:
     'the first 3 of 200 tasks'
     """
     one = Narrowing.stored(settings)
-    return ", ".join((*_fewer(one, settings.get("tasks", 0), settings.get("runs", 1)), *_only(one)))
+    fewer = _fewer(one, settings.get("tasks", 0), settings.get("runs", 1))
+    return ", ".join((*fewer, *_only(one), *_unconverted(settings.get("partial", ()))))
 
 
 def fewer_words(settings: Mapping[str, Any]) -> str:
@@ -287,6 +288,12 @@ def _fewer(one: Narrowing, tasks: int, runs: int) -> Iterator[str]:
             yield f"the first {share}"
     if one.of_runs is not None and runs < one.of_runs:
         yield f"{runs:,} of {plural(one.of_runs, 'attempt')} at each task"
+
+
+def _unconverted(missing: Sequence[str]) -> Iterator[str]:
+    if missing:
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        yield f"only a part of the suite it was made from (missing: {missing[0]}{more})"
 
 
 def _only(one: Narrowing) -> Iterator[str]:

@@ -307,5 +307,7 @@ class LoadedSuite:
     scorers: tuple[Scorer, ...] = ()
     named_scorers: tuple[Any, ...] = ()
     """The scorers as the suite names them."""
+    partial: tuple[str, ...] = ()
+    """What could not be carried over from the suite that it was made from."""
     is_part: bool = False
     """Whether it has only some of its tasks or runs; records of the others remain valid."""

@@ -189,4 +189,5 @@ _PLACES: dict[str, Callable[[str, str, str], Span | None]] = {
     "boxed": _boxed,
     "choice": _choice,
     "json": _json,
+    "reply": lambda text, answer, _: _after(text, answer, 0),
 }

@@ -28,15 +28,16 @@ LETTERS = "A-E"
 
 KINDS: dict[str, str] = {
     "marker": "the rest of the line after the last such marker",
-    "regex": "the first match of a regular expression: its first group, or all of it",
-    "last_regex": "the last match of a regular expression: its first group, or all of it",
+    "regex": "the first match of a regular expression: its first group with text, or all of it",
+    "last_regex": "the last match of a regular expression: its first group with text, or all of it",
     "last_line": "the last line that is not blank",
     "last_number": "the last number, without currency and percent signs",
     "boxed": r"what is inside the last \boxed{…}",
     "choice": "the letter of a multiple-choice answer",
     "json": "a value inside JSON in the response, by its path",
+    "reply": "the whole response as it is, with its white space",
 }
-LITERAL = ("regex", "last_regex", "json")
+LITERAL = ("regex", "last_regex", "json", "reply")
 """The kinds that define where an answer ends."""
 _DEFAULTS = {"marker": MARKER, "choice": LETTERS}
 _EXAMPLES = {
@@ -148,7 +149,8 @@ def before(text: pl.Series, rule: AnswerRule) -> pl.Series:
 def _answers(response: pl.Series, rule: AnswerRule) -> pl.Series:
     if response.null_count() == len(response):
         return response.cast(pl.String)
-    return _filled(_FINDERS[rule.kind](_read(response, rule), rule.value).answer)
+    found = _FINDERS[rule.kind](_read(response, rule), rule.value).answer
+    return keep_where(found != "", found) if rule.kind == "reply" else _filled(found)
 
 
 def _thoughts(frame: pl.DataFrame, rule: AnswerRule) -> pl.Series:
@@ -231,7 +233,7 @@ def _tidy(line: pl.Series) -> pl.Series:
 
 
 def _regex(text: pl.Series, pattern: str) -> Parts:
-    found = text.str.extract(pattern, 1 if groups(pattern) else 0)
+    found = _group(text, pattern)
 
     def before() -> pl.Series:
         match = text.str.extract(pattern, 0)
@@ -242,8 +244,20 @@ def _regex(text: pl.Series, pattern: str) -> Parts:
 
 def _last_regex(text: pl.Series, pattern: str) -> Parts:
     match = text.str.extract_all(pattern).list.last()
-    found = match.str.extract(pattern, 1) if groups(pattern) else match
-    return Parts(found, lambda: _before_last(text, match))
+    return Parts(_group(match, pattern), lambda: _before_last(text, match))
+
+
+def _group(text: pl.Series, pattern: str) -> pl.Series:
+    """Return the first group of the first match that has text; all of it without groups."""
+    if groups(pattern) < 2:
+        return text.str.extract(pattern, groups(pattern))
+    found = text.to_frame("text").select(pl.col("text").str.extract_groups(pattern).alias("groups"))
+    parts = found.unnest("groups")
+    return parts.select(pl.coalesce(pl.when(pl.all() != "").then(pl.all()))).to_series()
+
+
+def _reply(text: pl.Series, _: str) -> Parts:
+    return Parts(text, lambda: keep_where(text.is_null(), text))
 
 
 def _last_line(text: pl.Series, _: str) -> Parts:
@@ -332,4 +346,5 @@ _FINDERS: dict[str, Callable[[pl.Series, str], Parts]] = {
     "boxed": _boxed,
     "choice": _choice,
     "json": _json,
+    "reply": _reply,
 }

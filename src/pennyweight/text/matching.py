@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, DecimalException
@@ -13,17 +15,19 @@ import polars as pl
 
 from pennyweight.errors import UsageError
 from pennyweight.text.normalize import normalize
-from pennyweight.text.rules import named, rule_schema
+from pennyweight.text.rules import check_regex, named, rule_schema
 
 KINDS: dict[str, str] = {
     "exact": "the same text, or the same number exactly",
     "text": "the same text: case counts, and so does how a number is written",
+    "verbatim": "the same text to the letter, once what it ignores is removed from both",
     "numeric": "the same number, within a tolerance if one is given",
     "choice": "the same letter, or the text of the choice",
     "contains": "the answer contains the target",
     "regex": "the target is a regular expression that matches in the answer",
-    "any_of": "one of several targets: a JSON list, or separated by a given sign",
+    "any_of": "one of several targets: a list, or separated by a given sign",
     "math": "the same in mathematics, as far as math-verify can tell",
+    "none": "nothing: no answer is right or wrong",
 }
 
 
@@ -39,6 +43,12 @@ class MatchRule:
     """The separator of several targets; empty for a JSON list."""
     each: str = "exact"
     """How each of several targets is compared."""
+    ignore: tuple[str, ...] = ()
+    """Patterns whose matches `verbatim` removes, one after the other."""
+    case: bool = True
+    punctuation: bool = True
+    digits: bool = True
+    """Whether these count where texts are compared verbatim."""
 
     @classmethod
     def parse(cls, given: object) -> MatchRule:
@@ -54,7 +64,28 @@ class MatchRule:
             return _numeric_rule(cls(kind), value)
         if kind == "any_of":
             return _any_of_rule(cls(kind), value)
+        if kind == "verbatim":
+            return _verbatim_rule(cls(kind), value)
         raise UsageError(f"{kind} takes no value; write only {kind!r}.")
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain data, as a run stores it.
+
+        >>> MatchRule("text").plain()
+        {'kind': 'text', 'absolute': '0', 'relative': '0', 'separator': '', 'each': 'exact'}
+        """
+        numbers = {"absolute": str(self.absolute), "relative": str(self.relative)}
+        texts = {"separator": self.separator, "each": self.each}
+        ignored = {"ignore": list(self.ignore)} if self.ignore else {}
+        flags = {name: False for name in _COUNTED if not getattr(self, name)}
+        return {"kind": self.kind, **numbers, **texts, **ignored, **flags}
+
+    @classmethod
+    def stored(cls, plain: Mapping[str, Any]) -> MatchRule:
+        """Read what `plain` returned."""
+        numbers = {n: Decimal(plain[n]) for n in ("absolute", "relative") if n in plain}
+        ignored = {"ignore": tuple(plain["ignore"])} if "ignore" in plain else {}
+        return cls(**{**plain, **numbers, **ignored})
 
     def missing(self) -> str | None:
         """Return what has to be installed first; None if nothing is missing."""
@@ -67,12 +98,17 @@ class MatchRule:
         """Return the JSON schema of what `parse` reads."""
         number = {"type": ["number", "string"]}
         tolerances = {"absolute": number, "relative": number}
-        several = {"separator": {"type": "string"}, "match": {"enum": sorted(_EACH)}}
+        texts = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+        ignored = {"ignore": texts, **{name: {"type": "boolean"} for name in _COUNTED}}
+        nested = {"verbatim": _closed(ignored)}
+        each = {"anyOf": [{"enum": sorted(_EACH)}, _closed(nested)]}
+        several = {"separator": {"type": "string"}, "match": each}
         return rule_schema(
             KINDS,
             {
                 "numeric": {"anyOf": [number, _closed(tolerances)]},
                 "any_of": {"anyOf": [{"type": "string"}, _closed(several)]},
+                "verbatim": _closed(ignored),
             },
         )
 
@@ -110,14 +146,39 @@ def _any_of_rule(rule: MatchRule, value: Any) -> MatchRule:
     for name, text in given.items():
         if name == "separator" and isinstance(text, str) and text:
             rule = replace(rule, separator=text)
-        elif name == "match" and text in _EACH:
+        elif name == "match" and isinstance(text, str) and text in _EACH:
             rule = replace(rule, each=text)
+        elif name == "match" and isinstance(text, Mapping) and [*text] == ["verbatim"]:
+            rule = _verbatim_rule(replace(rule, each="verbatim"), text["verbatim"])
         else:
             raise UsageError(
                 "any_of takes 'separator' (text) and 'match' "
                 f"({', '.join(sorted(_EACH))}), not {name}: {text!r}."
             )
     return rule
+
+
+_COUNTED = ("case", "punctuation", "digits")
+
+
+def _verbatim_rule(rule: MatchRule, value: Any) -> MatchRule:
+    known = f"'ignore' (patterns), {', '.join(map(repr, _COUNTED))} (true or false)"
+    if not isinstance(value, Mapping):
+        raise UsageError(f"verbatim takes {known}, not {value!r}.")
+    counted: dict[str, Any] = {}
+    for name, given in value.items():
+        patterns = [given] if isinstance(given, str) else given
+        if name in _COUNTED and isinstance(given, bool):
+            counted[name] = given
+        elif name == "ignore" and isinstance(patterns, list):
+            if not all(isinstance(pattern, str) for pattern in patterns):
+                raise UsageError(f"ignore takes patterns, which are texts, not {given!r}.")
+            for pattern in patterns:
+                check_regex(pattern)
+            rule = replace(rule, ignore=tuple(patterns))
+        else:
+            raise UsageError(f"verbatim takes {known}, not {name}: {given!r}.")
+    return replace(rule, **counted)
 
 
 def matches(answer: pl.Expr, target: pl.Expr, rule: MatchRule) -> pl.Expr:
@@ -137,6 +198,8 @@ def matches(answer: pl.Expr, target: pl.Expr, rule: MatchRule) -> pl.Expr:
 
 def _matched(pairs: pl.DataFrame, rule: MatchRule) -> pl.Series:
     frame = pairs.select(pl.col("answer", "target").cast(pl.String))
+    if rule.kind == "none":
+        return pl.repeat(None, frame.height, dtype=pl.Boolean, eager=True).alias("answer")
     right = _MATCHERS[rule.kind](frame, rule)
     decided = right.is_not_null() | frame["answer"].is_null()
     known = decided & frame["target"].is_not_null()
@@ -152,6 +215,19 @@ def _exact(frame: pl.DataFrame, _: MatchRule) -> pl.Series:
 
 def _text(frame: pl.DataFrame, _: MatchRule) -> pl.Series:
     return frame.select(_A.str.strip_chars() == _T.str.strip_chars()).to_series()
+
+
+def _verbatim(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
+    return frame.select(_counted(_A, rule) == _counted(_T, rule)).to_series()
+
+
+def _counted(text: pl.Expr, rule: MatchRule) -> pl.Expr:
+    """Return the part of a text that counts: patterns are removed first, then the rest."""
+    for pattern in rule.ignore:
+        text = text.str.replace_all(pattern, "")
+    text = text if rule.case else text.str.to_lowercase()
+    text = text if rule.punctuation else text.str.replace_all(r"[!-/:-@\[-`{-~]", "")
+    return text if rule.digits else text.str.replace_all("[0-9]", "")
 
 
 _SIGN = r"[$€£¥₹]"
@@ -268,20 +344,35 @@ def _any_of(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
 
 
 def targets(target: str, separator: str = "") -> list[str]:
-    """Read several targets: a JSON list, or a text with a separator. Any other text is one target.
+    """Read several targets: a list in JSON or Python, or a text with a separator.
 
-    >>> targets('["a", 1.50]'), targets("a | b", "|"), targets("a")
-    (['a', '1.50'], ['a', 'b'], ['a'])
+    Any other text is one target.
+
+    >>> targets('["a", 1.50]'), targets("a | b", "|"), targets("a"), targets("['a']")
+    (['a', '1.50'], ['a', 'b'], ['a'], ['a'])
     """
     if separator:
         return [part.strip() for part in target.split(separator)]
+    if not target.lstrip().startswith("["):
+        return [target]
     try:
         values = json.loads(target, parse_float=str, parse_int=str)
     except (ValueError, RecursionError):
-        return [target]
+        values = _python_list(target)
     if not isinstance(values, list):
         return [target]
     return [v if isinstance(v, str) else json.dumps(v) for v in values]
+
+
+def _python_list(text: str) -> list[str] | None:
+    """Read a list as Python writes it, which is how templates and tables often hold one."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about odd escapes in a text that is no list
+            values = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+    return [str(value) for value in values] if isinstance(values, list) else None
 
 
 def _math(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
@@ -298,6 +389,7 @@ def _math(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
 _MATCHERS: dict[str, Callable[[pl.DataFrame, MatchRule], pl.Series]] = {
     "exact": _exact,
     "text": _text,
+    "verbatim": _verbatim,
     "numeric": _numeric,
     "choice": _choice,
     "contains": _contains,

@@ -131,14 +131,17 @@ def test_nothing_is_run_or_read_that_lies_outside(
     for name in ("prompt.sh", "agent.sh", "prompt.py", "check.py", "tests.py", "agent.js"):
         (home / name).write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     (home / "promptfooconfig.yaml").write_text(HOSTILE)
-    created = init_from(home / "promptfooconfig.yaml", tmp_path / "new")
+    created = init_from(home / "promptfooconfig.yaml", tmp_path / "new", partial=True)
     text = created.suite.read_text()
     for secret in ("swordfish", "sk-secret", "OUTSIDE", "root:", "harmful"):
         assert secret not in text
     assert "key_env: MY_KEY" in text
     assert not (tmp_path / "ran").exists()
     assert {path.name for path in created.files} == {"suite.yaml", "suite.schema.json"}
-    lines = [one.split(": ")[0].removeprefix("promptfooconfig.yaml:") for one in created.left_out]
+    lines = [
+        one.split(": ")[0].removeprefix("promptfooconfig.yaml:")
+        for one in (*created.missing, *created.left_out)
+    ]
     assert {*map(str, (2, 3, 4, 5, 6, 8, 10, 11, 12, 13, 18, 19, 20, 21, 23, 24, 25))} == {*lines}
     assert [s.name for s in load_suite(created.suite).subjects] == ["openai/m", "openai/n"]
 

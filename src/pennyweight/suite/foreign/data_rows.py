@@ -11,6 +11,7 @@ from pennyweight.schema.spelling import near_miss
 from pennyweight.schema.tree import TreeError, parse, plain
 from pennyweight.suite.declaration import TASK
 from pennyweight.suite.foreign.suite_format import (
+    BrokenRow,
     ForeignSuite,
     Place,
     csv_rows,
@@ -24,7 +25,7 @@ _TAKEN = HIDDEN | {name for f in TASK.fields for name in (f.name, *f.aliases)} |
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 
 
-def data_rows(text: str, path: Path) -> Iterator[tuple[int, Row]]:
+def data_rows(text: str, path: Path) -> Iterator[tuple[int, Row | BrokenRow]]:
     """Yield the rows of a data set, each with its line; nothing if it is none."""
     ending = path.suffix.lower()
     found: Iterable[tuple[int, Any]] = ()
@@ -38,7 +39,7 @@ def data_rows(text: str, path: Path) -> Iterator[tuple[int, Row]]:
         except TreeError:
             return
         found = ((one.line, plain(one)) for one in root.elements()) if root.is_list else ()
-    yield from ((line, row) for line, row in found if isinstance(row, dict))
+    yield from ((line, row) for line, row in found if isinstance(row, dict | BrokenRow))
 
 
 def parsed(cell: str) -> Any:
@@ -53,14 +54,18 @@ def parsed(cell: str) -> Any:
 
 def first_row(text: str, path: Path) -> Row:
     """Return the first row of a data set; empty if it is none."""
-    return next((row for _, row in data_rows(text[: 4 << 20], path)), {})
+    rows = (row for _, row in data_rows(text[: 4 << 20], path))
+    return next((row for row in rows if not isinstance(row, BrokenRow)), {})
 
 
 def placed_rows(source: ForeignSuite, path: Path) -> Iterator[tuple[Place, Row]]:
     """Yield the rows of a file, each with its place."""
     own = Place(source.name_of(path))
     for line, row in data_rows(read_text(path), path):
-        yield own.at(line), row
+        if isinstance(row, BrokenRow):
+            source.miss(own.at(line), "a row", "it is not valid JSON")
+        else:
+            yield own.at(line), row
 
 
 def messages(source: ForeignSuite, place: Place, given: Any) -> Any:
@@ -76,7 +81,7 @@ def messages(source: ForeignSuite, place: Place, given: Any) -> Any:
             content = "\n".join(plain_texts) if len(plain_texts) == len(texts) else None
         role = _ROLES.get(str(one.get("role"))) if isinstance(one, Mapping) else None
         if not isinstance(content, str) or role is None:
-            source.leave(place, "input", "it has messages that are not plain text")
+            source.miss(place, "input", "it has messages that are not plain text")
             return None
         made.append({"role": role, "content": content})
     if not made:
@@ -85,7 +90,7 @@ def messages(source: ForeignSuite, place: Place, given: Any) -> Any:
         source.note("A last message of the system is sent as the user's.")
         made[-1]["role"] = "user"
     if made[-1]["role"] != "user":
-        source.leave(place, "input", "it does not end with a message of the user")
+        source.miss(place, "input", "it does not end with a message of the user")
         return None
     return made[0]["content"] if len(made) == 1 else made
 

@@ -51,7 +51,7 @@ def _convert(source: ForeignSuite) -> ConvertedSuite:
         raise InputError([f"{source.path}: no sample can be carried over.", *map(str, source.left)])
     for number, task in enumerate(tasks, 1):
         task.setdefault("id", str(number))
-    table: Row = {"suite": source.path.stem, "subjects": source.subjects([])}
+    table: Row = {"suite": source.path.stem, "subjects": source.subjects()}
     with_choices = sum("choices" in task for task in tasks)
     if with_choices == len(tasks):
         source.note(_CHOICE)

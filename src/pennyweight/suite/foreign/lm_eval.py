@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pennyweight.errors import InputError, UsageError
+from pennyweight.metrics.scores import name_problem
 from pennyweight.schema.tree import Node, plain
+from pennyweight.suite.foreign.data_rows import placed_rows
+from pennyweight.suite.foreign.regular_expressions import from_python
 from pennyweight.suite.foreign.suite_format import (
     ConvertedSuite,
     ForeignSuite,
+    NotCarriedError,
     Place,
     SuiteFormat,
     csv_rows,
-    json_rows,
     read_text,
 )
 from pennyweight.suite.foreign.suite_text import suite_text
 from pennyweight.suite.templates import TemplateError, render, variables_of
-from pennyweight.text.rules import check_regex
 
 Row = dict[str, Any]
 MAX_INCLUDES = 10
@@ -30,19 +32,20 @@ _LOCAL = {"json", "csv", "parquet", "text"}
 _WHOLE = {"regex": "(?s).+"}
 _ALONE = re.compile(r"\{\{-?\s*(\w+)\s*-?\}\}")
 _LETTERED = (
-    "A multiple-choice task is asked as a question with lettered choices. lm-eval compares how "
-    "likely a model finds each choice: a different measurement."
+    "lm-eval compares how likely a model finds each choice; a suite asks for the letter of one, "
+    "which is a different measurement"
 )
 _CODE = "it is Python code, and code is not run"
-_LOSSY = {"regex", "take_first", "strip", "remove_whitespace"}
-_NUMBERS = {",", r"\$", r"\.$", "(?s).*#### ", "$", r"\.", " "}
-"""Patterns that lm-eval ignores in answers, and that numbers here do not depend on."""
+INVALID = "[invalid]"
+"""What the harness writes for a reply in which a pattern finds nothing."""
+_FLAGS = {"ignore_case": "case", "ignore_punctuation": "punctuation", "ignore_numbers": "digits"}
 _SILENT = set(
     """task task_alias tag group include metadata dataset_path dataset_name dataset_kwargs
     test_split validation_split training_split fewshot_split fewshot_config num_fewshot output_type
     doc_to_text doc_to_target doc_to_choice generation_kwargs filter_list metric_list repeats
     description target_delimiter fewshot_delimiter should_decontaminate
-    doc_to_decontamination_query trust_remote_code custom_dataset""".split()  # noqa: SIM905
+    doc_to_decontamination_query trust_remote_code custom_dataset process_results
+    unsafe_code""".split()  # noqa: SIM905
 )
 CHOICES = """\
 {{ input }}
@@ -73,6 +76,8 @@ class TaskTable:
     places: dict[str, Place] = field(default_factory=dict)
     code: set[str] = field(default_factory=set)
     """The keys whose values are functions."""
+    coded: set[Place] = field(default_factory=set)
+    """The places of values that have functions in them."""
 
     def get(self, key: str) -> Any:
         """Return a value; None if it is missing or code."""
@@ -93,16 +98,21 @@ def _table(source: ForeignSuite, path: Path, depth: int = 0) -> TaskTable:
             made.values |= below.values
             made.places |= below.places
             made.code |= below.code
+            made.coded |= below.coded
     tagged = {one.line for one in document.problems.found if "'!function'" in one.message}
     for key, node in root.items() if root.is_mapping else ():
         made.values[key], made.places[key] = plain(node), own.at(root.key_line(key))
         made.code.discard(key)
+        made.places = {k: v for k, v in made.places.items() if not k.startswith(f"{key}[")}
+        coded = any(line in tagged for line in _lines(node))
         for at, one in enumerate(node.elements() if node.is_list else ()):
-            made.places[f"{key}[{at}]"] = own.at(one.line)
+            place = made.places[f"{key}[{at}]"] = own.at(one.line)
+            if any(line in tagged for line in _lines(one)):
+                made.coded.add(place)
         if node.is_scalar and node.line in tagged:
             made.code.add(key)
-        elif any(line in tagged for line in _lines(node)):
-            source.leave(made.places[key], key, _CODE)
+        elif coded and key not in {"metric_list", "filter_list"}:
+            source.miss(made.places[key], key, _CODE)
     return made
 
 
@@ -129,7 +139,7 @@ def _convert(source: ForeignSuite) -> ConvertedSuite:
         )
     for key in sorted(table.values.keys() - _SILENT):
         why = _CODE if key in table.code else "it has no counterpart"
-        source.leave(table.places[key], key, why)
+        source.miss(table.places[key], key, why)
     for key in (
         "doc_to_text",
         "doc_to_target",
@@ -138,14 +148,16 @@ def _convert(source: ForeignSuite) -> ConvertedSuite:
         if key in table.code or table.values.get(key) is None:
             why = _CODE if key in table.code else "it is missing"
             raise InputError([f"{table.places.get(key, source.place)}: {key}: {why}."])
-    made: Row = {"suite": table.values["task"], "subjects": source.subjects([])}
-    make, columns = _fields(source, table, kind)
+        if isinstance(table.values[key], str):
+            _check_template(table.places[key], key, table.values[key])
+    made: Row = {"suite": table.values["task"], "subjects": source.subjects()}
     rows, tasks = _data(source, table)
+    make, columns = _fields(source, table, kind, rows)
     tasks |= {"columns": columns} if columns else {}
     made["tasks"] = tasks | ({"make": make} if make else {})
     made |= _texts(source, table, kind, rows)
-    made |= _answers(source, table, kind)
-    made["settings"] = _settings(source, table)
+    made |= _answers(source, table, kind, lists=_may_be_lists(table, make, columns, rows))
+    made["settings"] = _settings(source, table, kind)
     if isinstance(table.get("repeats"), int) and table.values["repeats"] > 1:
         made["runs"] = table.values["repeats"]
         source.note("Every one of the repeats is scored; lm-eval scores what its filter picks.")
@@ -156,14 +168,17 @@ def _convert(source: ForeignSuite) -> ConvertedSuite:
     return ConvertedSuite(files)
 
 
-def _fields(source: ForeignSuite, table: TaskTable, kind: str) -> tuple[Row, Row]:
+def _fields(
+    source: ForeignSuite, table: TaskTable, kind: str, rows: list[Row] | None
+) -> tuple[Row, Row]:
     """Return the columns that are made from templates, and those that only have another name."""
     make: Row = {}
     columns: Row = {}
     names = {"input": "doc_to_text", "target": "doc_to_target"}
     if kind == "multiple_choice":
         names["choices"] = "doc_to_choice"
-        source.note(_LETTERED)
+        place = table.places.get("output_type", source.place)
+        source.miss(place, "output_type multiple_choice", _LETTERED)
     for name, key in names.items():
         value = table.values[key]
         alone = _ALONE.fullmatch(value) if isinstance(value, str) else None
@@ -171,14 +186,36 @@ def _fields(source: ForeignSuite, table: TaskTable, kind: str) -> tuple[Row, Row
         if isinstance(value, list):
             make[name] = json.dumps(value, ensure_ascii=False)
         elif isinstance(value, str) and re.fullmatch(r"\w+", value) and not value.isdigit():
-            if name == "choices" or value in {"input", "target"}:
+            if name == "target" and rows is None and not alone and kind == "generate_until":
+                make[name] = _COLUMN.replace("NAME", value)
+            elif name == "choices" or value in {"input", "target"}:
                 make |= {} if value == name else {name: "{{ " + value + " }}"}
             else:
                 columns[name] = value
         else:
             make[name] = str(value)
-            _check_template(table.places[key], key, str(value))
     return make, columns
+
+
+_COLUMN = "{{ [NAME] | tojson if NAME is string else NAME }}"
+"""The target in a column of the hub: a text is one target also if it looks like a list."""
+
+
+def _may_be_lists(table: TaskTable, make: Row, columns: Row, rows: list[Row] | None) -> bool:
+    """Whether a target may be a list of several: the harness reads lists that templates write."""
+    written = make.get("target")
+    if rows is None:
+        return written is None or written.startswith("{")
+    name = columns.get("target", "target")
+    if written is None and any(isinstance(row.get(name), list) for row in rows):
+        return True
+    template = str(table.values["doc_to_target"])
+    if "{" not in template:
+        return False
+    try:
+        return any(render(template, row).lstrip().startswith("[") for row in rows)
+    except TemplateError:
+        return True
 
 
 def _check_template(place: Place, key: str, text: str) -> None:
@@ -214,7 +251,7 @@ def _local(source: ForeignSuite, table: TaskTable, split: str) -> list[Row]:
     place = table.places.get("dataset_kwargs", source.place)
     rows = list(_split(source, table, split))
     if not rows:
-        listed = "; ".join(str(one) for one in source.left if one.place == place)
+        listed = "; ".join(str(one) for one in source.missing if one.place == place)
         raise InputError([f"{place}: no rows of the split {split!r} can be read. {listed}".strip()])
     return rows
 
@@ -230,7 +267,7 @@ def _split(source: ForeignSuite, table: TaskTable, split: Any) -> Iterator[Row]:
         if not isinstance(name, str):
             continue
         if "://" in name:
-            source.leave(place, f"data {name}", "nothing is fetched; save it as a file")
+            source.miss(place, f"data {name}", "nothing is fetched; save it as a file")
             continue
         path = source.find(name, place, "data")
         if path is None:
@@ -242,13 +279,13 @@ def _split(source: ForeignSuite, table: TaskTable, split: Any) -> Iterator[Row]:
             try:
                 listed = json.loads(text)
             except (ValueError, RecursionError) as error:
-                source.leave(place, f"data {name}", f"it is not valid JSON: {error}")
+                source.miss(place, f"data {name}", f"it is not valid JSON: {error}")
                 continue
             yield from (row for row in listed if isinstance(row, dict))
         elif ending in {".jsonl", ".json"}:
-            yield from (row for _, row in json_rows(text) if isinstance(row, dict))
+            yield from (row for _, row in placed_rows(source, path))
         else:
-            source.leave(place, f"data {name}", "it is neither JSON nor CSV")
+            source.miss(place, f"data {name}", "it is neither JSON nor CSV")
 
 
 def _texts(source: ForeignSuite, table: TaskTable, kind: str, rows: list[Row] | None) -> Row:
@@ -276,8 +313,8 @@ def _examples(source: ForeignSuite, table: TaskTable, rows: list[Row] | None) ->
         split = table.get("fewshot_split") or table.get("training_split")
         samples = list(_split(source, table, split)) if rows is not None and split else []
         if not samples:
-            why = "the examples come from a data set; write some under examples"
-            source.leave(place, f"num_fewshot {count}", why)
+            why = "the examples come from a data set of the hub; write some under fewshot_config"
+            source.miss(place, f"num_fewshot {count}", why)
             return
         source.note("Worked examples are the first of their split; lm-eval draws them at random.")
     for row in [one for one in samples if isinstance(one, dict)][:count]:
@@ -287,81 +324,164 @@ def _examples(source: ForeignSuite, table: TaskTable, rows: list[Row] | None) ->
             try:
                 values[name] = str(row[text]) if text in row else render(text, row)
             except TemplateError as error:
-                source.leave(place, "a worked example", str(error).rstrip("."))
+                source.miss(place, "a worked example", str(error).rstrip("."))
         if len(values) == 2:
             yield values
 
 
-def _answers(source: ForeignSuite, table: TaskTable, kind: str) -> Row:
+@dataclass(frozen=True, slots=True)
+class ForeignFilter:
+    """How one filter of the harness reads an answer: by a rule, and what is ignored in it."""
+
+    name: str
+    answer: Any
+    ignore: tuple[str, ...] = ()
+
+
+def _answers(source: ForeignSuite, table: TaskTable, kind: str, *, lists: bool) -> Row:
+    """Return how answers are found and compared; `match: none` if that cannot be the same."""
     if kind == "multiple_choice":
         return {"answer": {"choice": "A-Z"}, "match": "choice"}
+    rule = _exact_match(source, table)
+    readings = _readings(source, table)
+    if rule is None or not readings:
+        return {"answer": "reply", "match": "none"}
+    first, *others = (
+        {"answer": one.answer, "match": _match(rule, one.ignore, lists=lists)} for one in readings
+    )
+    scorers = [
+        {_score_name(reading.name): given}
+        for reading, given in zip(readings[1:], others, strict=True)
+    ]
+    for reading in readings[1:]:
+        source.note(
+            f"The filter {readings[0].name} decides; {reading.name} is the score "
+            f"{_score_name(reading.name)}."
+        )
+    return {**first, **({"scorers": scorers} if scorers else {})}
+
+
+def _score_name(name: str) -> str:
+    """Return the name of a filter as that of a score.
+
+    >>> _score_name("flexible-extract"), _score_name("accuracy")
+    ('flexible_extract', 'filter_accuracy')
+    """
+    made = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
+    return f"filter_{made}" if name_problem(made) else made
+
+
+def _match(rule: Row, ignore: Sequence[str], *, lists: bool) -> Any:
+    ignored = [*ignore, *rule.get("ignore", ())]
+    made: Row = {**({"ignore": ignored} if ignored else {}), **rule}
+    if ignored:
+        made["ignore"] = ignored
+    verbatim = {"verbatim": made} if made else "verbatim"
+    return {"any_of": {"match": verbatim}} if lists else verbatim
+
+
+def _readings(source: ForeignSuite, table: TaskTable) -> list[ForeignFilter]:
+    """Return how each filter reads an answer; those that cannot be carried over are listed."""
     filters = table.get("filter_list")
+    if not filters:
+        return [ForeignFilter("none", "reply")]
     place = table.places.get("filter_list", source.place)
-    answer: Row = _WHOLE
-    if isinstance(filters, list) and filters:
-        names = [str(one.get("name")) for one in filters if isinstance(one, Mapping)]
-        for at, name in enumerate(names[1:], 1):
-            why = f"a suite has one rule for answers; {names[0]} is used"
-            source.leave(table.places.get(f"filter_list[{at}]", place), f"filter {name}", why)
-        answer = _filter(source, filters[0], table.places.get("filter_list[0]", place))
-    return {"answer": answer, "match": _match(source, table)}
-
-
-def _filter(source: ForeignSuite, given: Any, place: Place) -> Row:
-    steps = given.get("filter", []) if isinstance(given, Mapping) else []
-    made: Row = _WHOLE
-    for step in steps if isinstance(steps, list) else []:
-        name = step.get("function") if isinstance(step, Mapping) else None
-        if name == "regex":
-            pattern = str(step.get("regex_pattern", r"#### (\-?[0-9\.\,]+)"))
-            group = step.get("group_select", 0)
-            try:
-                check_regex(pattern)
-            except UsageError as error:
-                source.leave(place, f"filter {name}", str(error).rstrip("."))
-                continue
-            if group in {0, -1}:
-                made = {"regex" if group == 0 else "last_regex": pattern}
-            else:
-                source.leave(place, "group_select", "only the first or the last match can be used")
-        elif name not in _LOSSY:
-            source.leave(place, f"filter {name}", "there is no such step")
+    made: list[ForeignFilter] = []
+    for at, given in enumerate(filters if isinstance(filters, list) else [filters]):
+        own = table.places.get(f"filter_list[{at}]", place)
+        name = str(given.get("name", at + 1)) if isinstance(given, Mapping) else str(at + 1)
+        try:
+            made.append(_reading(name, given))
+        except NotCarriedError as error:
+            source.miss(own, f"filter {name}", str(error))
     return made
 
 
-def _match(source: ForeignSuite, table: TaskTable) -> str:
-    metrics = table.get("metric_list")
-    place = table.places.get("metric_list", source.place)
-    found = (
-        [one for one in metrics if isinstance(one, Mapping)] if isinstance(metrics, list) else []
-    )
-    exact = next((one for one in found if one.get("metric") == "exact_match"), None)
-    for at, one in enumerate(found):
-        if one is not exact:
-            why = "answers are compared with targets; scorers of yours can compute it"
-            source.leave(
-                table.places.get(f"metric_list[{at}]", place), f"metric {one.get('metric')}", why
-            )
-    if exact is None:
-        return "exact"
-    ignored = exact.get("regexes_to_ignore") or []
-    if ignored and set(map(str, ignored)) <= _NUMBERS:
-        source.note("Answers are compared as numbers, in place of the patterns that are ignored.")
-        return "numeric"
-    if ignored:
-        source.leave(place, "regexes_to_ignore", "texts are compared as they are")
-    if exact.get("ignore_punctuation"):
-        source.leave(place, "ignore_punctuation", "punctuation counts; see the scorer exact_match")
-    if exact.get("ignore_case"):
-        source.note("Answers are compared without case; 1,000 and 1000 are the same, too.")
-        return "exact"
-    return "text"
+def _reading(name: str, given: Any) -> ForeignFilter:
+    steps = given.get("filter") if isinstance(given, Mapping) else None
+    if not isinstance(steps, list):
+        raise NotCarriedError("it has no steps")
+    answer: Any = "reply"
+    ignore: tuple[str, ...] = ()
+    for step in steps:
+        function = step.get("function") if isinstance(step, Mapping) else None
+        if function == "regex" and answer == "reply" and not ignore:
+            answer = _regex(step)
+        elif function == "remove_whitespace":
+            ignore = (r"^\s+",)  # of an answer that a pattern found, there is none
+        elif function != "take_first":
+            raise NotCarriedError(f"the step {function} has no counterpart")
+    return ForeignFilter(name, answer, ignore if answer == "reply" else ())
 
 
-def _settings(source: ForeignSuite, table: TaskTable) -> Row:
+def _regex(step: Mapping[str, Any]) -> Row:
+    for key in step.keys() - {"function", "regex_pattern", "group_select", "fallback"}:
+        raise NotCarriedError(f"{key} of its pattern has no counterpart")
+    if step.get("fallback", INVALID) != INVALID:
+        raise NotCarriedError(f"without a match it answers {step['fallback']!r}")
+    group = step.get("group_select", 0)
+    if group not in {0, -1}:
+        raise NotCarriedError("only the first or the last match of a pattern can be taken")
+    pattern = str(step.get("regex_pattern", r"#### (\-?[0-9\.\,]+)"))
+    return {"regex" if group == 0 else "last_regex": _pattern(pattern)}
+
+
+def _pattern(pattern: str) -> str:
+    try:
+        return from_python(pattern)
+    except UsageError as error:
+        raise NotCarriedError(str(error).rstrip(".")) from None
+
+
+def _exact_match(source: ForeignSuite, table: TaskTable) -> Row | None:
+    """Return what the metric exact_match ignores; None if something else decides."""
+    if "process_results" in table.values:
+        place = table.places["process_results"]
+        source.miss(place, "process_results", f"it scores replies, and {_CODE}")
+        return None
+    if table.values.get("doc_to_choice") is not None:
+        what = "the target is an index of choices that are not shown"
+        source.miss(table.places["doc_to_choice"], "doc_to_choice", what)
+        return None
+    given = table.values.get("metric_list")
+    if given is None:
+        return {}
+    place = table.places["metric_list"]
+    found: Row | None = None
+    for at, one in enumerate(given if isinstance(given, list) else [given]):
+        own = table.places.get(f"metric_list[{at}]", place)
+        name = one.get("metric") if isinstance(one, Mapping) else one
+        if name != "exact_match" or found is not None or own in table.coded:
+            why = _CODE if own in table.coded else "a suite computes no such metric of the harness"
+            source.miss(own, f"metric {name}", why)
+            continue
+        try:
+            found = _ignored(one)
+        except NotCarriedError as error:
+            source.miss(own, "metric exact_match", str(error))
+    return found
+
+
+def _ignored(metric: Mapping[str, Any]) -> Row:
+    made: Row = {}
+    for key, value in metric.items():
+        if key in _FLAGS:
+            made |= {_FLAGS[key]: False} if value else {}
+        elif key == "regexes_to_ignore":
+            made |= {"ignore": [_pattern(str(one)) for one in value or ()]} if value else {}
+        elif key == "aggregation" and value not in {"mean", "nanmean"}:
+            raise NotCarriedError(f"its aggregation is {value}")
+        elif key not in {"metric", "aggregation", "higher_is_better", "hf_evaluate"}:
+            raise NotCarriedError(f"{key} has no counterpart")
+    return made
+
+
+def _settings(source: ForeignSuite, table: TaskTable, kind: str) -> Row:
     given = table.get("generation_kwargs") or {}
     place = table.places.get("generation_kwargs", source.place)
     made: Row = {"temperature": 0, "max_tokens": 256}
+    if kind == "generate_until":
+        made["stop"] = [table.values.get("fewshot_delimiter", "\n\n")]
     for key, value in given.items() if isinstance(given, Mapping) else ():
         if key == "until":
             made["stop"] = value
@@ -370,7 +490,7 @@ def _settings(source: ForeignSuite, table: TaskTable) -> Row:
         elif key in {"temperature", "top_p", "top_k"}:
             made[key] = value
         elif key != "do_sample":
-            source.leave(place, f"generation_kwargs: {key}", "there is no such setting")
+            source.miss(place, f"generation_kwargs: {key}", "there is no such setting")
     return made
 
 

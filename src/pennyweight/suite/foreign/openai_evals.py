@@ -152,7 +152,7 @@ def _suite(
             tasks.append({**own, "expected_behaviors": make(row, args)})
     if not tasks:
         raise InputError([f"{path}: no samples with an input and an ideal answer."])
-    table: Row = {"suite": name, "subjects": source.subjects([]), "settings": {"temperature": 0}}
+    table: Row = {"suite": name, "subjects": source.subjects(), "settings": {"temperature": 0}}
     if kind == "ModelBasedClassify":
         table["judge"] = DEFAULT_JUDGE
         source.note(f"No judge is named, so it is {DEFAULT_JUDGE}; choose another one.")

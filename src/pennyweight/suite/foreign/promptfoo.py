@@ -72,8 +72,7 @@ def _convert(source: ForeignSuite) -> ConvertedSuite:
     tasks = [_task(number, test, names, reader) for number, test in enumerate(tests, 1)]
     tasks = _with_ids(tasks)
     table: dict[str, Any] = {"suite": _slug(_name(source, root)) or "promptfoo"}
-    subjects = read_providers(source, root.get("providers") or root.get("targets"))
-    table["subjects"] = source.subjects(_short_subjects(subjects))
+    table["subjects"] = _subjects(source, root)
     table |= _texts(prompts, names)
     if reader.asks_judge:
         table["judge"] = _judge(source, tests)
@@ -199,6 +198,18 @@ def _with_ids(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 seen[own] += 1
             task["id"] = f"{own}-{seen[own]}"
     return tasks
+
+
+def _subjects(source: ForeignSuite, root: Node) -> list[Any]:
+    """Return the providers; one that cannot be called is asked for, and never replaced."""
+    if source.options.model is not None:
+        return [source.options.model]
+    found = read_providers(source, root.get("providers") or root.get("targets"))
+    if not found:
+        raise source.refuse(
+            "none of its providers can be called here.", "--model PROVIDER/NAME names the model."
+        )
+    return _short_subjects(found)
 
 
 def _short_subjects(subjects: Sequence[Mapping[str, Any]]) -> list[Any]:

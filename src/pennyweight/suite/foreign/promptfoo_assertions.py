@@ -12,10 +12,10 @@ from pennyweight.checks.behaviour import read_behaviour
 from pennyweight.errors import InputError, UsageError
 from pennyweight.schema.tree import TreeError, parse, plain
 from pennyweight.suite.foreign.javascript import RUNNER, as_checks, function_body
-from pennyweight.suite.foreign.js_regex import from_javascript
 from pennyweight.suite.foreign.nunjucks import filled, spoken
 from pennyweight.suite.foreign.promptfoo_tests import ForeignAssertion, ForeignTest, comma_separated
-from pennyweight.suite.foreign.suite_format import ForeignSuite, read_text
+from pennyweight.suite.foreign.regular_expressions import from_javascript
+from pennyweight.suite.foreign.suite_format import ForeignSuite, NotCarriedError, read_text
 from pennyweight.suite.templates import TemplateError
 
 Behaviour = dict[str, Any]
@@ -37,10 +37,6 @@ _JUDGE_NOTE = (
     "Model-graded assertions are sentences for our judge: it answers yes, no or cannot say, and "
     "scores and thresholds of promptfoo's grader are not carried over."
 )
-
-
-class NotCarriedError(Exception):
-    """An assertion that cannot be carried over; says why."""
 
 
 @dataclass(slots=True)

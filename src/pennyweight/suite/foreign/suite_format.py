@@ -49,6 +49,10 @@ class NotCarried:
         return f"{self.place}: {self.what}: {self.why}"
 
 
+class NotCarriedError(Exception):
+    """An assertion, filter or metric that cannot be carried over; says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConvertOptions:
     """What a user chooses, and what the converter asks about models."""
@@ -58,7 +62,9 @@ class ConvertOptions:
     model: str | None = None
     """The model to measure, in place of those of the foreign suite."""
     first_model: Callable[[], str] = lambda: "local/smollm2-135m"
-    """Returns the model to measure if neither names one that can be called."""
+    """Returns the model to measure if a tool's suites name none."""
+    partial: bool = False
+    """Whether the suite is written although parts of it are missing."""
     part: str | None = None
     """The one to convert, if a file holds several."""
     has_price: Callable[[str], bool] = lambda _: False
@@ -71,7 +77,10 @@ class ForeignSuite:
 
     path: Path
     options: ConvertOptions = field(default_factory=ConvertOptions)
+    missing: list[NotCarried] = field(default_factory=list)
+    """What belongs to the exam and could not be carried over: it would not be the same."""
     left: list[NotCarried] = field(default_factory=list)
+    """What is not carried over and decides nothing."""
     notes: list[str] = field(default_factory=list)
     """What is measured differently, although it was carried over."""
 
@@ -88,26 +97,34 @@ class ForeignSuite:
         """The file itself."""
         return Place(self.path.name)
 
+    def miss(self, place: Place, what: str, why: str) -> None:
+        """Say once that a part of the exam cannot be carried over."""
+        one = NotCarried(place, what, why)
+        if one not in self.missing:
+            self.missing.append(one)
+
     def leave(self, place: Place, what: str, why: str) -> None:
-        """Say once that something is not carried over."""
+        """Say once that something which decides nothing is not carried over."""
         one = NotCarried(place, what, why)
         if one not in self.left:
             self.left.append(one)
+
+    def refuse(self, what: str, hint: str = "") -> InputError:
+        """Return the error of a suite that cannot be converted at all."""
+        return InputError([f"{self.path}: {what}", *map(str, self.missing)], hint=hint)
 
     def note(self, text: str) -> None:
         """Say once what is measured differently."""
         if text not in self.notes:
             self.notes.append(text)
 
-    def subjects(self, found: list[Any]) -> list[Any]:
-        """Return the subjects of the suite: those that were found, unless a model was chosen."""
+    def subjects(self) -> list[Any]:
+        """Return the subjects of a suite whose tool names models elsewhere."""
         if self.options.model is not None:
             return [self.options.model]
-        if not found:
-            model = self.options.first_model()
-            self.note(f"It names no model that can be called, so the suite measures {model}.")
-            return [model]
-        return found
+        model = self.options.first_model()
+        self.note(f"It names no model, so the suite measures {model}; --model names another.")
+        return [model]
 
     def document(self, path: Path | None = None) -> Document:
         """Read a YAML or JSON file with its lines."""
@@ -117,7 +134,7 @@ class ForeignSuite:
         document = read_document(path)
         for one in document.problems.found:
             if "'!function'" not in one.message:
-                self.leave(Place(name, one.line), "YAML", one.message.rstrip("."))
+                self.miss(Place(name, one.line), "YAML", one.message.rstrip("."))
         return document
 
     def name_of(self, path: Path) -> str:
@@ -135,7 +152,7 @@ class ForeignSuite:
             why = f"more than {MAX_BYTES >> 20} MB" if inside and path.is_file() else why
         except (OSError, ValueError) as error:
             why = f"it cannot be read ({error})"
-        self.leave(place, f"{what} {name}", why)
+        self.miss(place, f"{what} {name}", why)
         return None
 
     def find_all(self, pattern: str, place: Place, what: str) -> list[Path]:
@@ -146,13 +163,15 @@ class ForeignSuite:
         home = self.folder.resolve()
         clean = pattern.removeprefix("./")
         if clean.startswith("/") or ".." in Path(clean).parts:
-            self.leave(place, f"{what} {pattern}", "the files are outside of the folder")
+            self.miss(place, f"{what} {pattern}", "the files are outside of the folder")
             return []
         paths = sorted(p.resolve() for p in home.glob(clean))
-        paths = [p for p in paths if p.is_relative_to(home) and p.is_file()][:MAX_FILES]
+        paths = [p for p in paths if p.is_relative_to(home) and p.is_file()]
         if not paths:
-            self.leave(place, f"{what} {pattern}", "there are no such files")
-        return paths
+            self.miss(place, f"{what} {pattern}", "there are no such files")
+        if len(paths) > MAX_FILES:
+            self.miss(place, f"{what} {pattern}", f"more than {MAX_FILES:,} files")
+        return paths[:MAX_FILES]
 
 
 def read_text(path: Path) -> str:
@@ -184,14 +203,19 @@ def csv_rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
         line = reader.line_num + 1
 
 
+@dataclass(frozen=True, slots=True)
+class BrokenRow:
+    """A line that is no JSON."""
+
+
 def json_rows(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield the values of a JSONL file, each with its line; lines that are no JSON are left out."""
+    """Yield the values of a JSONL file, each with its line; a line may be a `BrokenRow`."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
                 yield number, json.loads(line)
             except (ValueError, RecursionError):
-                continue
+                yield number, BrokenRow()
 
 
 def env_name(value: Any) -> str | None:

@@ -12,8 +12,9 @@ from pennyweight.suite.foreign.yaml_text import yaml_text
 from pennyweight.text.safe import clean
 
 _ORDER = (
-    *("suite", "system", "prompt", "messages", "examples", "subjects", "tiers", "settings"),
-    *("answer", "match", "judge", "scorers", "runs", "seed", "limits", "prices", "tasks"),
+    *("suite", "partial", "system", "prompt", "messages", "examples", "subjects", "tiers"),
+    *("settings", "answer", "match", "judge", "scorers", "runs", "seed", "limits", "prices"),
+    "tasks",
 )
 _COMMENTS = {
     "subjects": "the models that are measured",
@@ -23,8 +24,12 @@ _COMMENTS = {
     "match": "how an answer is compared with its target",
     "tasks": "the test cases",
     "runs": "attempts at each task",
+    "partial": "what is missing of the suite that it was made from; every run says so",
 }
-_APART = {"system", "prompt", "messages", "examples", "tiers", "judge", "tasks", "subjects"}
+_APART = {
+    *("partial", "system", "prompt", "messages", "examples", "tiers", "judge", "tasks"),
+    "subjects",
+}
 _TASK = re.compile(r"(?<!^tasks)(\S)\n(  - id: )")
 MAX_LISTED = 20
 """The most lines of what was left out that the suite itself lists."""
@@ -32,6 +37,11 @@ MAX_LISTED = 20
 
 def suite_text(source: ForeignSuite, table: Mapping[str, Any]) -> str:
     """Return the suite as YAML, beginning with what was left out."""
+    missing = [clean(str(one)) for one in source.missing]
+    if missing:
+        more = len(missing) - MAX_LISTED
+        listed = [*missing[:MAX_LISTED], *([f"{more:,} more parts"] if more > 0 else [])]
+        table = {**table, "partial": listed}
     lines = [
         "# yaml-language-server: $schema=suite.schema.json",
         f"# Made from {clean(source.path.name)} by 'pennyweight init --from'.",
