@@ -86,9 +86,13 @@ NOT_INSTALLED = frozenset({"tests", "test", "docs", "doc", "examples", "scripts"
 
 
 @cache
-def installed() -> frozenset[str]:
-    """Return the top-level modules next to Pennyweight: pytest loads plugins by itself."""
-    return frozenset(packages_distributions()) - NOT_INSTALLED
+def installed(folders: tuple[Path, ...] = ()) -> frozenset[str]:
+    """Return the top-level modules next to Pennyweight and in other folders of packages.
+
+    pytest loads plugins by itself.
+    """
+    names = (one.name.partition(".")[0] for folder in folders for one in folder.iterdir())
+    return frozenset((*packages_distributions(), *names)) - NOT_INSTALLED
 
 
 UNREADABLE = "cannot be read"
@@ -113,6 +117,8 @@ class AnswerRules:
     after: Path
     """The workspace as the agent left it."""
     work: Workspace
+    packages: tuple[Path, ...] = ()
+    """The folders from which the checks import packages."""
 
     def why_left_out(self, path: str) -> str | None:
         """Return why a changed file is left out; None if it is part of the answer."""
@@ -179,7 +185,9 @@ class AnswerRules:
         if module == "__init__" and above:
             module = above.pop()
         new = not (self.initial / path).exists()
-        if not (module in MODULES or "pytest" in module or (new and module in installed())):
+        if not (
+            module in MODULES or "pytest" in module or (new and module in installed(self.packages))
+        ):
             return False
         folder = "/".join(above)
         hidden = [file for file in self.work.verify_files if file.startswith(f"{folder}/")]

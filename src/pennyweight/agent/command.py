@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -19,6 +20,7 @@ from pennyweight.agent.folders import AttemptFolders, RunFolder
 from pennyweight.agent.process import ProcessLimits, ProcessResult, run
 from pennyweight.agent.prompt import settings_of, words_of
 from pennyweight.agent.supervisor import THREADS
+from pennyweight.agent.user_tools import UserTools
 from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError
 from pennyweight.models.keys import redact_environment, redact_reply
@@ -45,7 +47,7 @@ class CommandAgent(Model):
         self.name = name
         self.account = f"command:{name}"
         self.limit = cores()
-        self.agent = agent
+        self.agent, self.tools = agent, UserTools.of(agent)
         self._run_folder: RunFolder | None = None
         self._opening = asyncio.Lock()
         self._open = AsyncExitStack()
@@ -163,12 +165,15 @@ class CommandAgent(Model):
         environment: Mapping[str, str],
         output: int,
         stdin: Path | None = None,
+        tools: UserTools | None = None,
     ) -> ProcessResult:
         """Run a command in its sandbox; `output` is the number of bytes kept of each output."""
         agent, caps = self.agent, self.agent.caps
+        if tools:
+            agent = replace(agent, read=(*agent.read, *tools.read))
         groups = self._groups(folders)
         return await run(
-            sandbox.wrapped(agent, self._with_full_path(words), folders, tuple(environment)),
+            sandbox.wrapped(agent, self._with_full_path(words, tools), folders, tuple(environment)),
             folder=folders.work,
             environment=environment,
             limits=ProcessLimits(
@@ -198,11 +203,12 @@ class CommandAgent(Model):
         made = groups.create(name, memory, caps.processes * THREADS)
         return (str(made), str(groups.own)) if made else None
 
-    def _with_full_path(self, words: Sequence[str]) -> list[str]:
+    def _with_full_path(self, words: Sequence[str], tools: UserTools | None) -> list[str]:
         """Return a command with its full path, so that the one that was found is run."""
         if self.agent.sandbox == "container" or "/" in words[0]:
             return list(words)
-        found = sandbox.find_command(words[0])
+        found = shutil.which(words[0], path=tools.path) if tools else None
+        found = found or sandbox.find_command(words[0])
         if found is None:
             raise CallError("not_found", f"The command {words[0]!r} is not installed.")
         return [found, *words[1:]]
@@ -265,7 +271,9 @@ class CommandAgent(Model):
             return await self._checked(folders, work, checks), []
         fresh = await self._folders(run_folder, work)
         try:
-            rules = answer_files.AnswerRules(folders.initial, folders.work, work)
+            rules = answer_files.AnswerRules(
+                folders.initial, folders.work, work, self.tools.packages
+            )
             left_out = await asyncio.to_thread(
                 answer_files.apply_answer, rules, folders.snapshot, fresh.work
             )
@@ -278,7 +286,8 @@ class CommandAgent(Model):
     ) -> list[verify.WorkspaceCheckResult]:
         await asyncio.to_thread(folders.place_files, work.verify_files)
         target = {} if work.target is None else {"PENNYWEIGHT_TARGET": work.target}
-        environment = {**self._system(folders), "PENNYWEIGHT_TASK": work.task, **target}
+        tools = {**dict(self.tools.variables), "PATH": self.tools.path}
+        environment = {**self._system(folders), **tools, "PENNYWEIGHT_TASK": work.task, **target}
         return [await self._check(folders, check.words, environment) for check in checks]
 
     async def _check(
@@ -287,7 +296,7 @@ class CommandAgent(Model):
         """Run a check. A check that is a missing file of the workspace has failed."""
         agent = self.agent
         try:
-            ended = await self._execute(words, folders, environment, CHECK_OUTPUT)
+            ended = await self._execute(words, folders, environment, CHECK_OUTPUT, tools=self.tools)
         except CallError as error:
             if agent.sandbox == "none" and "/" in words[0] and not words[0].startswith("/"):
                 return verify.WorkspaceCheckResult(127, "exit", str(error))

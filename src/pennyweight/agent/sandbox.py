@@ -22,7 +22,7 @@ from pennyweight.suite.values import Agent
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 WORK, HOME, TMP = "/workspace", "/home/agent", "/tmp"  # noqa: S108
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix")
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix")
 _ETC = (
     *("alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies"),
     *("debian_version", "fonts", "gitconfig", "hosts", "ld.so.cache", "ld.so.conf"),
@@ -245,7 +245,7 @@ def _bubblewrap(agent: Agent, first: str, folders: AttemptFolders) -> list[str]:
     words += ["--seccomp", str(FILTER)] if filter_of() else []
     words += ["--new-session", "--uid", "1000", "--gid", "1000", "--hostname", "agent"]
     words += ["--share-net"] if agent.network else []
-    for folder in _SYSTEM:
+    for folder in SYSTEM:
         words += _shown(folder)
     for name in _ETC:
         words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
@@ -277,7 +277,7 @@ def _own(first: str, shown: Sequence[str]) -> list[str]:
     That is its file or, for a link, the folder of the linked program, but never the user's home or
     the folder of a suite. A program that needs more lists it under `read`.
     """
-    system = tuple(f"{folder}/" for folder in _SYSTEM)
+    system = tuple(f"{folder}/" for folder in SYSTEM)
     own, real = Path(first), Path(first).resolve()
     if not own.is_absolute() or not own.exists() or first in shown or first.startswith(system):
         return []
