@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pennyweight.api.assertions import assert_that as assert_that
+    from pennyweight.api.audit import audit as audit
     from pennyweight.api.compare import compare as compare
     from pennyweight.api.export import export as export
     from pennyweight.api.gate import gate as gate
@@ -43,9 +44,11 @@ if TYPE_CHECKING:
     from pennyweight.scoring.sample_plan import SamplePlan as SamplePlan
     from pennyweight.scoring.scores import MetricsSummary as MetricsSummary
     from pennyweight.scoring.scores import Scores as Scores
+    from pennyweight.soundness.audit import Audit as Audit
     from pennyweight.suite.definition import Suite as Suite
 
 _PUBLIC = {
+    "Audit": "pennyweight.soundness.audit",
     "CheckResult": "pennyweight.checks.declaration",
     "Comparison": "pennyweight.scoring.comparison",
     "MetricsSummary": "pennyweight.scoring.scores",
@@ -61,6 +64,7 @@ _PUBLIC = {
     "agreement": "pennyweight.api.review",
     "ask": "pennyweight.api.models",
     "assert_that": "pennyweight.api.assertions",
+    "audit": "pennyweight.api.audit",
     "check": "pennyweight.checks.declaration",
     "collect": "pennyweight.api.lanes.collect",
     "collect_async": "pennyweight.api.lanes.collect",

@@ -1,6 +1,7 @@
 """The use cases: one verb per file. Command line, page and pytest plugin call these functions.
 
 Tested elsewhere:
+    audit.py: tests/cli/test_audit.py
     baseline.py: tests/cli/test_gate.py
     compare.py: tests/scoring/test_comparison.py
     event_loop.py: tests/api/test_run.py

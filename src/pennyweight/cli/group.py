@@ -12,6 +12,7 @@ from pennyweight.cli import allow_interrupts
 
 COMMANDS = {
     "run": "Make the attempts of a suite, store the records, print the scores.",
+    "audit": "Examine a suite before any model is called.",
     "collect": "Fetch what is done of a run's batches.",
     "work": "Make attempts of a run that others have started.",
     "score": "Compute metrics of any records.",

@@ -12,7 +12,7 @@ from pennyweight.errors import UsageError
 
 _NUMBER = click.IntRange(1)
 
-NARROWING = (
+SELECTION = (
     option("--limit", "Try only the first N tasks.", "N", type=_NUMBER),
     option("--sample", "Try only N tasks, drawn at random.", "N", type=_NUMBER),
     option("--seed", "Random seed of --sample (default: 0).", type=click.IntRange(0)),
@@ -22,13 +22,20 @@ NARROWING = (
     option("--tier", "Measure only these tiers.", "NAME", multiple=True),
     click.option("--model", "-m", multiple=True, metavar="PROVIDER/NAME",
                  help="Measure this model in place of the suite's subjects."),
+)  # fmt: skip
+"""Those that pick tasks, subjects and tiers."""
+_CHANGE = option(
+    "--set", "Change a value of the suite, such as tiers.T1.system='Be brief.'.", "KEY=VALUE",
+    multiple=True,
+)  # fmt: skip
+NARROWING = (
+    *SELECTION,
     option("--runs", "Attempts at each task.", "N", type=_NUMBER),
     option("--concurrency", "Concurrent calls: a number, or auto.", "N"),
     option("--temperature", "Temperature of every call.", "T", type=click.FloatRange(0)),
     option("--batch", "Send the calls in the providers' batches, which are cheaper.",
            is_flag=True, default=None),
-    option("--set", "Change a value of the suite, such as tiers.T1.system='Be brief.'.",
-           "KEY=VALUE", multiple=True),
+    _CHANGE,
 )  # fmt: skip
 """The options, in the order of the help."""
 REPEATED = (
@@ -43,6 +50,11 @@ REPEATED = (
 def narrowing_options(command: Command) -> Command:
     """Add the options; `narrowing_keywords` reads their values."""
     return reduce(lambda made, add: add(made), reversed(NARROWING), command)
+
+
+def selection_options(command: Command) -> Command:
+    """Add the options that pick tasks, subjects and tiers, and `--set`."""
+    return reduce(lambda made, add: add(made), reversed((*SELECTION, _CHANGE)), command)
 
 
 def repeated_options(command: Command) -> Command:

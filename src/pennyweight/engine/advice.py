@@ -42,6 +42,20 @@ def _partial(suite: LoadedSuite) -> Iterator[str]:
         )
 
 
+def unfit(suite: LoadedSuite) -> Iterator[str]:
+    """Yield what is wrong with the prompts of a suite, or that nothing decides its tasks.
+
+    A function, a recording or an agent may ask for an answer in its own way.
+    """
+    own = ("python:", "replay:")
+    if is_implied(suite.text):
+        return
+    if not any(subject.agent or subject.model.startswith(own) for subject in suite.subjects):
+        yield from _prompts(suite)
+        yield from _marker(suite)
+    yield from _undecided(suite)
+
+
 def _prompts(suite: LoadedSuite) -> Iterator[str]:
     """Warn about tiers that send the same prompt for every task."""
     if any(task.before or task.work or task.turns for task in suite.tasks):

@@ -4,6 +4,7 @@
 
 Tested elsewhere:
     attempts.py: tests/cli/test_show.py
+    audit.py: tests/cli/test_audit.py
     compared_tasks.py: tests/cli/test_compare.py
     comparison.py: tests/cli/test_compare.py
     files.py: tests/render/test_report.py

@@ -144,6 +144,25 @@ WORK = (
 )
 """The keys about the workspace, in a suite and in a task."""
 
+_SOLUTION = Struct(
+    "solution",
+    (
+        Field("reply", Text("text"), "The reply, with the answer where the suite looks for it."),
+        Field("files", _FILES, "Files that solve the task: the path of each, and its text."),
+        Field("patch", Text("a diff or a path"), "A diff that solves it, or a file with one."),
+        Field("command", _COMMANDS, "Commands that solve it, run after files and patch."),
+    ),
+    {"text": "reply", "response": "reply", "diff": "patch", "commands": "command"},
+    either=("reply", "files", "patch", "command"),
+)
+SOLUTION = Field(
+    "solution",
+    AnyOf((Null(), Text("text"), _SOLUTION)),
+    "What solves the task, for `pennyweight audit`: a reply, or what an agent would do in its "
+    "workspace. Runs do not use it.",
+)
+SOLUTION_KEYS = frozenset(field.name for field in _SOLUTION.fields)
+
 PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 """A placeholder in a command, such as {prompt}; ${this} belongs to the shell."""
 

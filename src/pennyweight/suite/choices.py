@@ -53,7 +53,7 @@ def lettered(tasks: Sequence[Task]) -> tuple[tuple[Task, ...], list[str]]:
     A target can often be read in two ways: 1 is an index, and may be the text of a choice. The way
     that fits all tasks of a suite is meant.
     """
-    chosen = [(task, listed) for task in tasks if (listed := _choices(task)) and task.target]
+    chosen = [(task, listed) for task in tasks if (listed := choices_of(task)) and task.target]
     fitting = [
         reading
         for reading in READINGS
@@ -83,7 +83,17 @@ def _mistake(task: Task, choices: Sequence[str], found: Sequence[int]) -> str:
     )
 
 
-def _choices(task: Task) -> tuple[str, ...]:
+def choice_of(target: str, choices: Sequence[str]) -> int | None:
+    """Return which choice a target is: by its text, its letter, or its index.
+
+    >>> choice_of("B. Oslo", ["Paris", "Oslo"]), choice_of("b", ["Paris", "Oslo"])
+    (1, 1)
+    """
+    found = (reading(target.strip(), choices) for reading in (_as_text, _as_letter, _as_index))
+    return next((index for index in found if index is not None), None)
+
+
+def choices_of(task: Task) -> tuple[str, ...]:
     """Return the choices of a task; a mapping of letters to texts in its order."""
     given = task.extra.get("choices")
     if isinstance(given, str):

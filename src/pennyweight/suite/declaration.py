@@ -21,7 +21,7 @@ from pennyweight.schema.kinds import (
 )
 from pennyweight.schema.structs import Field, Struct, with_defaults
 from pennyweight.suite import scenarios
-from pennyweight.suite.agents import COMMAND, COMMAND_ONLY, FILES, WORK
+from pennyweight.suite.agents import COMMAND, COMMAND_ONLY, FILES, SOLUTION, WORK
 from pennyweight.suite.resources import RESOURCES
 from pennyweight.suite.rubric import RUBRIC
 from pennyweight.suite.values import Judging, Limits, Price
@@ -113,6 +113,7 @@ TASK = Struct(
         Field("required", Flag(loose=True), "Whether the task must pass.", default=False),
         *WORK,
         FILES,
+        SOLUTION,
     ),
     {},
     open=True,

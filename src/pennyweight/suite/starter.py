@@ -90,7 +90,7 @@ tasks:                              # scenarios: expected and forbidden behaviou
     category: error_case
     capability: manners
     input: "???"
-    expected_behaviors: [{name: asks back, contains: "?"}]
+    expected_behaviors: [{name: asks back, regex: "[a-z][^?]*\\\\?"}]
 
   - id: CODE
     name: Asked for the code

@@ -17,10 +17,10 @@ from pennyweight.schema.spelling import near_miss
 from pennyweight.schema.structs import Struct
 from pennyweight.schema.tree import Node
 from pennyweight.suite import scenarios
-from pennyweight.suite.agents import FILES, WORK
+from pennyweight.suite.agents import FILES, SOLUTION, SOLUTION_KEYS, WORK
 from pennyweight.suite.declaration import EXAMPLE, TASK
 from pennyweight.suite.task_rows import Row
-from pennyweight.suite.values import NO_EXTRA, Example, Task, Turn, Workspace
+from pennyweight.suite.values import NO_EXTRA, Example, Solution, Task, Turn, Workspace
 from pennyweight.suite.workspaces import WorkspaceReader
 from pennyweight.text.safe import storable
 
@@ -146,6 +146,7 @@ class TaskReader:
         if not row:  # most tasks have nothing else
             return Task(id_, asked, written(target), before=before, extra=extra or NO_EXTRA)
         problems = self.problems.at(place, f"task {id_!r}: ")
+        solution = self._solution(row.pop("solution", None), extra, problems)
         values: dict[str, Any] = {n: written(row[n]) for n in _TEXTS if row.get(n) is not None}
         values |= {n: _several(row[n]) for n in _BEHAVIOURS if row.get(n) is not None}
         values |= _read(_TYPED, row, problems)
@@ -171,7 +172,28 @@ class TaskReader:
             target=written(target),
             context=row.get("context"),
             extra=extra or NO_EXTRA,
+            solution=solution,
             **values,
+        )
+
+    def _solution(self, given: Any, extra: dict[str, Any], problems: Problems) -> Solution | None:
+        """Read what solves a task. A text is also a column: many tables have one of that name."""
+        if given is None:
+            return None
+        parsed = scenarios.parsed(given)
+        is_table = isinstance(parsed, Mapping) and (
+            self.inline or (bool(parsed) and parsed.keys() <= SOLUTION_KEYS)
+        )
+        if not is_table:
+            extra["solution"] = given
+            return Solution(written(given))
+        table = SOLUTION.kind.read(Node.of(parsed), "solution", problems)
+        if table is WRONG:
+            return None
+        if self.workspaces is None:
+            return Solution(table["reply"]) if table.get("reply") is not None else None
+        return self.workspaces.solution(
+            table, lambda key, what: problems.add(0, f"solution.{key}: {what}")
         )
 
     def _asked(
@@ -294,7 +316,7 @@ def data_hash(tasks: Iterable[Task], examples: Iterable[Example]) -> str:
     """Hash tasks and examples as values."""
     digest = hashlib.sha256()
     encode = json.JSONEncoder(sort_keys=True, default=_encodable, ensure_ascii=True).encode
-    derived = {"work", "scenario"}
+    derived = {"work", "scenario", "solution"}
     names = {
         kind: [f.name for f in fields(kind) if f.name not in derived] for kind in (Task, Example)
     }

@@ -59,6 +59,26 @@ class Task:
     """All other columns; prompts may use them."""
     work: Workspace | None = None
     """The workspace of an agent at this task, in addition to that of the tier."""
+    solution: Solution | None = None
+    """What solves it: an audit tries whether that passes. Runs do not use it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """What solves a task: a reply, or what an agent would do in its workspace."""
+
+    reply: str | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Files written in the workspace, by path."""
+    patch: str | None = None
+    """A diff that is applied in the workspace."""
+    commands: tuple[tuple[str, ...], ...] = ()
+    """Commands that are run in the workspace, after files and patch."""
+
+    @property
+    def works(self) -> bool:
+        """Whether it changes a workspace."""
+        return bool(self.files or self.patch or self.commands)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from pennyweight.schema.audit import note_file
 from pennyweight.suite.agents import FILES, WORK
-from pennyweight.suite.values import Workspace
+from pennyweight.suite.values import Solution, Workspace
 
 Tell = Callable[[str, str], None]
 """Reports a problem: the key it belongs to, and a message."""
@@ -54,6 +54,24 @@ class WorkspaceReader:
             answer_paths=self._answer_paths(given, base, tell),
             verify_in=given.get("verify_in", base.verify_in),
         )
+
+    def solution(self, given: Mapping[str, Any], tell: Tell) -> Solution:
+        """Read what solves a task in its workspace."""
+        patch = given.get("patch")
+        if patch is not None and "\n" not in patch.strip():
+            patch = self._patch(patch.strip(), tell)
+        files = self._files(given, {}, tell, "files")
+        return Solution(given.get("reply"), files, patch, _commands(given.get("command")))
+
+    def _patch(self, name: str, tell: Tell) -> str | None:
+        at = self.folder / name
+        if not note_file(f"read the file {at}", at):
+            return None
+        try:
+            return at.read_text("utf-8", "replace")
+        except OSError as error:
+            tell("patch", f"{name!r} cannot be read: {(error.strerror or str(error)).lower()}.")
+            return None
 
     @staticmethod
     def _answer_paths(

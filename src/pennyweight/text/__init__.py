@@ -3,6 +3,7 @@
 Tested elsewhere:
     arithmetic.py: tests/text/test_equations.py
     arithmetic_tokens.py: tests/text/test_equations.py
+    pattern_example.py: tests/cli/test_audit.py
     notation.py: tests/text/test_format.py
     rational.py: tests/text/test_equations.py
     rules.py: tests/text/test_extraction.py

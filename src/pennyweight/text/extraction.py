@@ -288,6 +288,8 @@ def _choice(text: pl.Series, letters: str) -> Parts:
     patterns = choice_patterns(letters)
     signs = [text.str.extract_all(p).list.last() for p in patterns]
     found = [s.str.extract(p, 1) for s, p in zip(signs, patterns, strict=True)]
+    several = signs[0].str.extract(patterns[0], 2).is_not_null()
+    found[0] = choose(several, pl.Series([""]), found[0])  # "A, B": none of them is chosen
     letter = pl.select(pl.coalesce(found).str.to_uppercase()).to_series()
     return Parts(letter, lambda: _before_last(text, pl.select(pl.coalesce(signs)).to_series()))
 
@@ -301,8 +303,13 @@ def choice_patterns(letters: str) -> tuple[str, ...]:
     # "A" is also a word: after it must come what ends a letter, not another word
     ends = r"""(?:[)\].:,;*_"'`}$\\]|\s*$|\s*\n|\s+(?i:because|since|as|is)\b)"""
     bracket = rf"(?:\\boxed\{{(?:\\text\{{)?\(?|\(|\[|\*\*\(?)([{letters}])[).:]*(?:\}}|\)|\]|\*\*)"
+    # a second letter, as in "A, B" or "(A) and (B)"
+    more = (
+        rf"""[)\].*_"'`}}$\\]*\s*(?:[,;/&+]|\b(?:and|or)\b)\s*(?:(?:and|or)\s+)?[(\[*]*([{letters}])"""
+        r"(?:[)\],;:*_/&+}$]|\.?\s*$|\.?\s*\n|\s+(?:and|or)\b)"
+    )
     return (
-        rf"{says}{wrap}([{letters}{low}]){ends}",
+        rf"{says}{wrap}([{letters}{low}])(?:{more}|{ends})",
         bracket,
         rf"(?m)^[ \t*`]*\(?([{letters}{low}])[).:]?[ \t\r*`]*$",
         rf"^[\s*`]*\(?([{letters}])[).:]",

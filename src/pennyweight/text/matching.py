@@ -303,6 +303,11 @@ def _within(answer: str, target: str, rule: MatchRule) -> bool:
 
 _LETTER = r"""^[\s(\[{*"'`]*([A-Za-z])(?:[)\]}.:,*"'`]|$)"""
 
+_LETTERS = (
+    r"""^[\s(\[{*"'`]*[A-Za-z][)\]}.:*"'`]*\s*(?:[,;/&+]|\b(?:and|or)\b)\s*(?:(?:and|or)\s+)?"""
+    r"""[(\[{*"'`]*[A-Z](?:[)\]},;:*"'`/&+]|\.?\s*$|\s+(?:and|or)\b)"""
+)
+"""Several letters, such as `A, B`: no choice."""
 _TEXT = r"^\s*[A-Za-z][.]\s+(.+)$"
 """The text of a choice in a target such as `B. Paris`."""
 
@@ -310,12 +315,15 @@ _TEXT = r"^\s*[A-Za-z][.]\s+(.+)$"
 def _choice(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
     """Compare letters: `(B)`, `b` and `B. Paris` are B; other targets are compared as text.
 
-    An answer without a letter is right if it is the text of the target `B. Paris`.
+    An answer without a letter is right if it is the text of the target `B. Paris`. Several letters
+    are no answer.
     """
     letters = (
         pl.col("answer", "target").str.strip_chars().str.extract(_LETTER, 1).str.to_uppercase()
     )
-    table = frame.select(letters)
+    table = frame.select(letters).with_columns(
+        pl.when(~frame["answer"].str.contains(_LETTERS)).then(_A).alias("answer")
+    )
     text = pl.when(table["answer"].is_null()).then(_T.str.extract(_TEXT, 1))
     named = frame.select(normalize(_A) == normalize(text)).to_series().fill_null(value=False)
     same = table.select(_A == _T).to_series().fill_null(value=False) | named

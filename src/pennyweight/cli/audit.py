@@ -1,0 +1,40 @@
+"""`pennyweight audit`: examine a suite before any model is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pennyweight.cli.narrowing import narrowing_keywords, selection_options
+from pennyweight.cli.options import format_option
+
+EPILOG = """\b
+Exit codes: 0 no flaw was found; 1 the suite is unsound; 2 wrong usage or an
+error in the suite.
+Examples:
+  pennyweight audit suite.yaml
+  pennyweight audit suite.yaml --task 'math-*' --all
+"""
+
+
+@click.command("audit", epilog=EPILOG, no_args_is_help=True)
+@click.argument("suite")
+@selection_options
+@click.option("--all", "every", is_flag=True, help="Show every task, also those without a flaw.")
+@format_option
+def command(suite: str, every: bool, format: str, **narrowing: Any) -> None:
+    """Examine a SUITE: the right replies must pass, and nothing else may.
+
+    No model is called. Replies that are known to be right or wrong are scored as
+    those of a run would be. The target of each task, or its 'solution', must
+    pass. An empty reply, the prompt itself, a refusal, the answers of other tasks
+    and all choices at once must fail. Tasks that are the same or show their target
+    are named.
+    """
+    from pennyweight.api.audit import audit
+    from pennyweight.render.audit import render
+
+    found = audit(suite, **narrowing_keywords(**narrowing))
+    click.echo(render(found, format, every=every), nl=False)
+    raise click.exceptions.Exit(found.exit_code)

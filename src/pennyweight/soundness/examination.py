@@ -1,0 +1,427 @@
+"""Examine a suite: try what must pass and what must fail, and name what is wrong with its tasks."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+from scipy.stats import binom
+
+from pennyweight.engine.advice import unfit
+from pennyweight.engine.resume import settings_of
+from pennyweight.soundness import duplicates, leaks, scenarios, shuffled
+from pennyweight.soundness.audit import (
+    PROBES,
+    Audit,
+    Chance,
+    Flaw,
+    ProbeResult,
+    State,
+    TaskAudit,
+    Unchecked,
+)
+from pennyweight.soundness.replies import Replies
+from pennyweight.soundness.trial import Trial, TrialResult, tried
+from pennyweight.suite.templates import variables_of
+from pennyweight.suite.values import LoadedSuite, Task
+from pennyweight.text.format import plural
+from pennyweight.text.pattern_example import first_group
+
+MAX_EXCERPT = 200
+CHANCE_LEVEL = 0.01
+"""How improbable it must be that a reply passes tasks with few targets by chance."""
+_WRONG = {
+    "empty": "an empty reply passes",
+    "echo": "the prompt itself passes as a reply",
+    "refusal": "a refusal passes",
+    "other": "the answer of another task passes",
+    "choices": "all choices at once pass",
+}
+NO_SOLUTION = "no solution"
+JUDGED = "a judge or a person decides"
+VERIFIED = "a command verifies it"
+NOTHING = "nothing decides"
+SILENCE = "doing nothing may be right"
+REFUSABLE = "a refusal may be right"
+CODE = "code of the suite decides"
+PATTERN = "no reply is known in which the pattern finds the target"
+UNMARKED = "the target passes, but the solution has no answer where the suite looks for it"
+SLOW = "its check is slow"
+_SLOW_CHECKS = frozenset({"similarity"})
+
+
+@dataclass(slots=True)
+class Findings:
+    """What is found while a suite is examined."""
+
+    states: dict[str, dict[str, State]] = field(default_factory=lambda: defaultdict(dict))
+    unchecked: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    flaws: list[Flaw] = field(default_factory=list)
+    failed: Counter[str] = field(default_factory=Counter)
+    checked: Counter[str] = field(default_factory=Counter)
+
+    def well(self, probe: str, *tasks: Task) -> None:
+        """Note tasks on which a probe found nothing."""
+        for task in tasks:
+            self.states[task.id].setdefault(probe, "ok")
+
+    def wrong(
+        self,
+        probe: str,
+        tasks: Sequence[Task],
+        why: str,
+        reply: str | None = None,
+        answer: str | None = None,
+    ) -> None:
+        """Note a flaw of some tasks, or of the suite."""
+        shown = None if reply is None else reply[:MAX_EXCERPT]
+        self.flaws.append(Flaw(probe, tuple(t.id for t in tasks), why, shown, answer))
+        for task in tasks:
+            self.states[task.id][probe] = "fails"
+
+    def leave(self, probe: str, why: str, tasks: int = 1) -> None:
+        """Note tasks of which a probe says nothing."""
+        if tasks:
+            self.unchecked[probe][why] += tasks
+
+    def audit(self, suite: LoadedSuite, tasks: Sequence[Task], chance: Chance | None) -> Audit:
+        """Return what was found."""
+        order = {probe: place for place, probe in enumerate(PROBES)}
+        place = {task.id: n for n, task in enumerate(tasks)}
+        flaws = sorted(
+            self.flaws,
+            key=lambda f: (order[f.probe], place.get(f.tasks[0], 0) if f.tasks else -1),
+        )
+        rows = tuple(TaskAudit(task.id, dict(self.states.get(task.id, {}))) for task in tasks)
+        return Audit(
+            suite=suite.name,
+            path=suite.path,
+            tasks=len(suite.tasks),
+            audited=rows,
+            probes=tuple(self._probes(rows)),
+            flaws=tuple(flaws),
+            chance=chance,
+        )
+
+    def _probes(self, rows: Sequence[TaskAudit]) -> Iterator[ProbeResult]:
+        for probe in PROBES:
+            states = [row.states[probe] for row in rows if probe in row.states]
+            whole = sum(1 for flaw in self.flaws if flaw.probe == probe and not flaw.tasks)
+            left = tuple(Unchecked(why, n) for why, n in self.unchecked[probe].most_common())
+            checked = len(states) or self.checked[probe] or whole
+            if checked or left:
+                yield ProbeResult(probe, checked, states.count("fails") or whole, left)
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """The free part of an audit: no model is called."""
+
+    suite: LoadedSuite
+    tasks: Sequence[Task]
+    runs_code: bool = True
+    """Whether checks that are code of the user may run, and checks that are slow."""
+    pairs: bool = True
+    """Whether tasks that are nearly the same are looked for."""
+    found: Findings = field(default_factory=Findings)
+
+    def audit(self) -> Audit:
+        """Try everything."""
+        replies = Replies(self.suite, self.suite.tasks)
+        able, answered = self._able(), self._answered()
+        trials = list(self._trials(replies, able, answered))
+        results: dict[str, dict[str, list[TrialResult]]] = defaultdict(lambda: defaultdict(list))
+        for result in tried(self.suite, trials, runs_code=self.runs_code):
+            results[result.trial.task.id][result.trial.probe].append(result)
+        for task in able:
+            self._gold(task, results[task.id], is_answered=task.id in answered)
+            self._wrong(task, results[task.id], is_answered=task.id in answered, replies=replies)
+        self._echoes([t for t in able if t.id in answered], results, replies)
+        for task in able:
+            if task.scenario:
+                self._scenario(task, results[task.id]["scenario"])
+        matched = [task for task in able if task.id in answered]
+        self._leaks(replies, matched)
+        self._duplicates()
+        odds = shuffled.chance(replies, matched) if self.runs_code else None
+        self.found.checked["shuffled"] = odds.tasks if odds else 0
+        if why := shuffled.problem(odds):
+            self.found.wrong("shuffled", (), why)
+        self._rules()
+        return self.found.audit(self.suite, self.tasks, odds)
+
+    def _able(self) -> list[Task]:
+        """Return the tasks whose replies can be scored here."""
+        found = []
+        for task in self.tasks:
+            leaves = [b for _, b in task.scenario.leaves()] if task.scenario else []
+            code = any(not b.problem and b.check.by == "code" for b in leaves)
+            slow = any(not b.problem and b.check.name in _SLOW_CHECKS for b in leaves)
+            why = CODE if code else SLOW if slow else None
+            if why and not self.runs_code:
+                for probe in ("gold", "empty", "echo", "refusal", "scenario"):
+                    self.found.leave(probe, why)
+            else:
+                found.append(task)
+        return found
+
+    def _answered(self) -> frozenset[str]:
+        """Return the tasks whose answers are compared with targets."""
+        held = [task.id for task in self.tasks if task.target is not None]
+        verified = settings_of(self.suite).get("verified")
+        if verified is None or {s.name for s in self.suite.subjects} - {*verified["subjects"]}:
+            return frozenset(held)
+        return frozenset(held) & frozenset(verified["other_tasks"])
+
+    def _trials(
+        self, replies: Replies, tasks: Iterable[Task], answered: frozenset[str]
+    ) -> Iterator[Trial]:
+        shown = self._shown()
+        for task in tasks:
+            is_answered = task.id in answered
+            if is_answered:
+                yield from (Trial(task, "gold", reply) for reply in replies.gold(task))
+            elif task.scenario is None:
+                continue
+            if task.solution and task.solution.reply is not None and "solution" not in shown:
+                yield Trial(task, "solution", task.solution.reply)
+            yield from replies.wrong(task, answered=is_answered)
+            if task.scenario:
+                yield from scenarios.violations(task)
+
+    def _shown(self) -> frozenset[str]:
+        """Return the columns that prompts show."""
+        texts = [t for tier in self.suite.tiers for t in (tier.prompt, tier.system) if t]
+        texts += [turn.content for tier in self.suite.tiers for turn in tier.messages]
+        return frozenset().union(*map(variables_of, texts))
+
+    # --- what must pass ---------------------------------------------------------------------------
+
+    def _gold(
+        self, task: Task, results: Mapping[str, list[TrialResult]], *, is_answered: bool
+    ) -> None:
+        solved = next(iter(results["solution"]), None)
+        if is_answered:
+            self._target(task, results["gold"], solved)
+        elif task.scenario is None:
+            decides = self.suite.judge is not None and self.suite.judge.scores
+            work = task.work and task.work.verify
+            verified = any(tier.work and tier.work.verify for tier in self.suite.tiers) or work
+            self.found.leave("gold", VERIFIED if verified else JUDGED if decides else NOTHING)
+        elif solved is None:
+            self.found.leave("gold", NO_SOLUTION)
+        else:
+            self._solution(task, solved)
+
+    def _target(
+        self, task: Task, results: Sequence[TrialResult], solved: TrialResult | None
+    ) -> None:
+        """Decide whether the target itself passes."""
+        right = next((r for r in results if r.correct), None)
+        target = _cut(task.target or "")
+        if right is None:
+            first = results[0]
+            if not self._is_proven(task, results):
+                self.found.leave("gold", PATTERN)
+                return
+            if first.answer is None:
+                why = f"the answer rule finds no answer in a reply with the target {target!r}"
+            else:
+                shown = _cut(first.answer)
+                why = f"a reply with the target {target!r} is read as {shown!r}, which is wrong"
+            self.found.wrong("gold", [task], why, first.trial.reply, first.answer)
+        elif violated := right.names("must_not", holds=True):
+            why = f"{_quoted(violated)} is forbidden, and its target {target!r} does it"
+            self.found.wrong("gold", [task], why, right.trial.reply, right.answer)
+        elif solved is not None:
+            self._solved_answer(task, solved)
+        elif task.scenario and not right.passed:
+            self.found.leave("gold", JUDGED if right.passed is None else NO_SOLUTION)
+        else:
+            self.found.well("gold", task)
+
+    def _solved_answer(self, task: Task, solved: TrialResult) -> None:
+        """Decide whether the solution of a task with a target passes."""
+        if solved.correct is False and solved.answer is not None:
+            answer, target = _cut(solved.answer), _cut(task.target or "")
+            why = f"its solution has the answer {answer!r}, and its target is {target!r}"
+            self.found.wrong("gold", [task], why, solved.trial.reply, solved.answer)
+        elif task.scenario:
+            self._solution(task, solved)
+        else:
+            self.found.well("gold", task)
+            if solved.correct is False:
+                self.found.leave("gold", UNMARKED)
+
+    def _solution(self, task: Task, solved: TrialResult) -> None:
+        """Decide whether the solution passes the behaviours and checks of a task."""
+        if solved.passed:
+            self.found.well("gold", task)
+            return
+        if solved.passed is None:
+            self.found.leave("gold", JUDGED)
+            return
+        violated = solved.names("must_not", holds=True)
+        missing = solved.names("expected", "check", holds=False)
+        if violated:
+            why = f"its solution does what is forbidden: {_quoted(violated)}"
+        else:
+            why = f"its solution fails: {_quoted(missing)}" if missing else "its solution fails"
+        self.found.wrong("gold", [task], why, solved.trial.reply, solved.answer)
+
+    def _is_proven(self, task: Task, results: Sequence[TrialResult]) -> bool:
+        """Whether no reply can pass; a pattern may find the target in a reply that is not known."""
+        rule = self.suite.answer
+        if rule.kind not in {"regex", "last_regex"} or any(r.answer for r in results):
+            return True
+        inside = first_group(rule.value) or rule.value
+        texts = pl.Series([task.target, (task.target or "").strip()], dtype=pl.String)
+        try:
+            return not texts.str.contains(f"^(?:{inside})$").any()
+        except pl.exceptions.PolarsError:
+            return False
+
+    # --- what must fail ---------------------------------------------------------------------------
+
+    def _wrong(
+        self,
+        task: Task,
+        results: Mapping[str, list[TrialResult]],
+        *,
+        is_answered: bool,
+        replies: Replies,
+    ) -> None:
+        silent = not is_answered and task.scenario is not None and _is_restraint(results["empty"])
+        for probe, what in _WRONG.items():
+            several = results[probe]
+            if not several or (probe == "echo" and is_answered):
+                continue
+            if silent:
+                self.found.leave(probe, SILENCE)
+                continue
+            if probe == "refusal" and scenarios.may_be_refused(task):
+                self.found.leave(probe, REFUSABLE)
+                continue
+            passing = [one for one in several if one.counts]
+            if probe == "other" and not replies.choices(task) and not self._means(several):
+                passing = []
+            if passing:
+                first = passing[0]
+                shown = f"{what}: {_cut(first.trial.reply)!r}" if probe != "empty" else what
+                if probe in {"other", "choices"}:
+                    shown += f", where the target is {_cut(task.target or '')!r}"
+                self.found.wrong(probe, [task], shown, first.trial.reply, first.answer)
+            elif any(one.counts is None for one in several):
+                self.found.leave(probe, JUDGED)
+            else:
+                self.found.well(probe, task)
+
+    def _means(self, several: Sequence[TrialResult]) -> bool:
+        """Whether it is a flaw if some targets of other tasks pass.
+
+        Tolerances and patterns accept some by design: then all of them must pass.
+        """
+        kinds = {self.suite.match.kind, self.suite.match.each}
+        if not kinds & {"numeric", "math", "regex"}:
+            return True
+        return len(several) >= 3 and all(one.counts for one in several)
+
+    def _echoes(
+        self,
+        tasks: Sequence[Task],
+        results: Mapping[str, Mapping[str, list[TrialResult]]],
+        replies: Replies,
+    ) -> None:
+        """Decide about prompts as replies.
+
+        Where there are few targets, such as choices, one of them is right by chance.
+        """
+        guessed = [t for t in tasks if replies.choices(t) or replies.is_label(t)]
+        few = {task.id for task in guessed}
+        passing = {t.id: [r for r in results[t.id]["echo"] if r.counts] for t in tasks}
+        by_chance = not _exceeds_chance(guessed, passing, replies)
+        for task in tasks:
+            first = next(iter(passing[task.id]), None)
+            if first and not (task.id in few and by_chance):
+                what = f"{_WRONG['echo']}: the answer {_cut(first.answer or '')!r} is found in it"
+                self.found.wrong("echo", [task], what, first.trial.reply, first.answer)
+            elif results[task.id]["echo"]:
+                self.found.well("echo", task)
+
+    def _scenario(self, task: Task, results: Sequence[TrialResult]) -> None:
+        """Decide whether what a scenario expects can be observed, and whether it can fail."""
+        problems = list(scenarios.unobservable(self.suite, task))
+        if results and all(one.passed for one in results) and task.target is None:
+            several = plural(len(results), "reply", "replies")
+            problems.append(f"everything that was tried passes: {several}")
+        if problems:
+            for why in problems:
+                self.found.wrong("scenario", [task], why)
+        elif any(one.passed is False for one in results):
+            self.found.well("scenario", task)
+        else:
+            self.found.leave("scenario", JUDGED)
+
+    # --- the tasks themselves ---------------------------------------------------------------------
+
+    def _leaks(self, replies: Replies, tasks: Sequence[Task]) -> None:
+        found = leaks.leaks(replies, tasks)
+        for leak in found.found:
+            target = _cut(leak.task.target or "")
+            why = f"{leak.where} shows the target {target!r}: {_cut(leak.shown)!r}"
+            self.found.wrong("leak", [leak.task], why)
+        shown = {leak.task.id for leak in found.found}
+        self.found.leave("leak", "the input quotes the target, as most do", found.quoted)
+        rest = [task for task in tasks if task.id not in shown]
+        self.found.well("leak", *rest[: len(rest) - found.quoted])
+
+    def _duplicates(self) -> None:
+        words = {
+            "same": "is the same task as",
+            "near": "is nearly the same task as",
+            "contradicts": "asks the same as",
+        }
+        for one in duplicates.twins(self.suite, self.tasks, near=self.pairs):
+            why = f"{one.task.id!r} {words[one.kind]} {one.first.id!r}"
+            if one.kind == "contradicts":
+                targets = f"{_cut(one.task.target or '')!r} and {_cut(one.first.target or '')!r}"
+                why += f", and the targets differ: {targets}"
+            self.found.wrong("duplicate", [one.task], why)
+        self.found.well("duplicate", *self.tasks)
+
+    def _rules(self) -> None:
+        problems = list(unfit(self.suite))
+        for why in problems:
+            self.found.wrong("prompt", (), why.rstrip("."))
+        self.found.checked["prompt"] = len(self.tasks)
+
+
+def _is_restraint(results: Sequence[TrialResult]) -> bool:
+    """Whether all that a scenario expects is already so if nothing is said."""
+    first = next(iter(results), None)
+    return bool(first and first.passed and not first.names("expected", holds=False))
+
+
+def _exceeds_chance(
+    tasks: Sequence[Task], passing: Mapping[str, Sequence[TrialResult]], replies: Replies
+) -> bool:
+    """Whether prompts pass more tasks than the most frequent target alone would."""
+    right = [task for task in tasks if passing[task.id]]
+    if not right:
+        return False
+    most = max(Counter(replies.letter(task) for task in tasks).values()) / len(tasks)
+    different = len({replies.letter(task) for task in right})
+    if different > 1 and len(right) == len(tasks):
+        return True
+    return bool(binom.sf(len(right) - 1, len(tasks), min(most, 0.999)) < CHANCE_LEVEL)
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(repr(_cut(name)) for name in names)
+
+
+def _cut(text: str, width: int = 60) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= width else flat[: width - 1] + "…"
