@@ -3,6 +3,7 @@
 Slow and simple on purpose: lists, loops and the standard library; nothing from the package.
 """
 
+import hashlib
 import json
 import math
 import re
@@ -118,6 +119,7 @@ def measures(record: Record, *, pass_weight: float = 0.5, impl_weight: float = 0
         out["self_correcting"] = any(words in lowered for words in SELF_CORRECTIONS)
 
     out["answer_class"] = out["label"]
+    out["task_digest"] = _digest(record)
     out["stated_confidence"] = get("stated_confidence")
     out["logprob_confidence"] = get("logprob_confidence")
     out |= _of_cot(cot, answer) | _of_context(get("context"), get("answer"))
@@ -166,6 +168,31 @@ def measures(record: Record, *, pass_weight: float = 0.5, impl_weight: float = 0
         weighted = passed * pass_weight + impl * impl_weight
         out["composite_score"] = weighted / (pass_weight + impl_weight)
     return out
+
+
+def _digest(record: Record) -> str | None:
+    """A hash of each part of a task, as far as the record has it."""
+    names = {"expected": "expected_behaviors"}
+    parts = []
+    for part in ("input", "context", "choices", "target", "expected", "pass_score"):
+        value = record.get(names.get(part, part))
+        if value is None:
+            continue
+        if isinstance(value, list):
+            value = json.dumps(sorted(value))
+        text = _canonical(value if isinstance(value, str) else repr(value))
+        hashed = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+        parts.append(f"{part}={hashed}")
+    return " ".join(parts) or None
+
+
+def _canonical(text: str) -> str:
+    """A text without what makes no difference: white space around it, how a number is written."""
+    text = text.strip()
+    if text.startswith("["):
+        held = json.loads(text)
+        return _canonical(held[0]) if len(held) == 1 else json.dumps(held)
+    return normalize(text) if NUMBER.fullmatch(text.lower()) else text
 
 
 NAMED_STEP = re.compile(

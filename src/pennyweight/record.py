@@ -285,8 +285,19 @@ _DECLARED: tuple[Column, ...] = (
         "context",
         "What the answer must rest on: a text, or a JSON list of passages that [1], [2] … cite.",
     ),
+    _text("choices", "The choices that the task offers, as a JSON list."),
     _text("checks", "Every check's verdict with its evidence, as JSON."),
     _text("scores", "The scores that scorers gave the record, by name, as JSON."),
+    _text(
+        "task_digest",
+        "What was asked and how it is decided: a short hash of each part of the task.",
+        **_STORED,
+    ),
+    _text(
+        "grading_digest",
+        "How the record is graded, where that is not part of its task: a short hash of each rule, "
+        "of the scorers, the rubric and the judges.",
+    ),
 )
 
 COLUMNS = tuple(column for column in _DECLARED if column.origin != "run")

@@ -32,6 +32,7 @@ from pennyweight.models.prices import Prices
 from pennyweight.models.reply_memory import ReplyScope
 from pennyweight.store.bills import Payer
 from pennyweight.store.store import RECORD_COLUMNS, Row, Store
+from pennyweight.suite.exam import TaskDigests
 from pennyweight.suite.plan import (
     Attempt,
     conversation,
@@ -114,6 +115,7 @@ class Engine:
         )
         self.writer, self.limiters = self.workforce.writer, self.workforce.limiters
         self._sides: dict[tuple[str, str], PreparedSide] = {}
+        self._digests = TaskDigests(suite)
 
     async def make(self, attempts: AttemptQueues) -> None:
         """Make all attempts, until stopped, at a limit, or unable to write."""
@@ -341,7 +343,7 @@ class Engine:
                 "model": storable(reply.model),
                 "input": storable(task.input),
                 "messages": call.turns,
-                **task_columns(task),
+                **task_columns(task, self._digests.of(task)),
                 "response": storable(reply.text) if answered else None,
                 "reasoning": storable(reply.reasoning),
                 "tool_calls": _json(reply.tool_calls) if reply.tool_calls else None,

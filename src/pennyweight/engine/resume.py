@@ -20,6 +20,7 @@ from pennyweight.record import AttemptKey
 from pennyweight.store.lease import STALE, Owner, owner_of, release_run, renew_lease, take_run
 from pennyweight.store.set_aside import exchange, set_aside
 from pennyweight.store.store import RunSettings, Store, StoredRun, VerifiedAttempts
+from pennyweight.suite.exam import TaskDigests, grading_settings
 from pennyweight.suite.plan import Attempt, attempts, count, fingerprint
 from pennyweight.suite.values import LoadedSuite, Task
 from pennyweight.text.safe import clean, storable
@@ -112,6 +113,7 @@ def settings_of(suite: LoadedSuite) -> RunSettings:
         **({"narrowing": suite.narrowing.plain()} if suite.narrowing else {}),
         **({"partial": list(suite.partial)} if suite.partial else {}),
         **({"judge": suite.judge.plain()} if suite.judge and suite.judge.scores else {}),
+        "grading": grading_settings(suite),
     }
 
 
@@ -187,7 +189,7 @@ def place_of(suite: LoadedSuite) -> str:
     return str(Path(suite.path).resolve())
 
 
-def task_columns(task: Task) -> dict[str, Any]:
+def task_columns(task: Task, digest: str | None = None) -> dict[str, Any]:
     """Return the columns of a record that repeat its task and were not sent to the model."""
     context = {} if task.context is None else {"context": task.context}
     further = {**task.extra, **context}
@@ -197,6 +199,7 @@ def task_columns(task: Task) -> dict[str, Any]:
         "capability": storable(task.capability),
         "pass_score": task.pass_score,
         "extra": json.dumps(further, default=str) if further else None,
+        "task_digest": digest,
     }
 
 
@@ -209,7 +212,8 @@ def correct(run_id: str, suite: LoadedSuite, store: Store) -> None:
     A target is not part of a request, so a record remains valid when its target is corrected, and
     is scored by the new one.
     """
-    tasks = {task.id: task_columns(task) for task in suite.tasks}
+    digests = TaskDigests(suite)
+    tasks = {task.id: task_columns(task, digests.of(task)) for task in suite.tasks}
     stale = {
         task_id
         for task_id, stored in store.task_values(run_id, TASK_COLUMNS)

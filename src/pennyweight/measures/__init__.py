@@ -6,4 +6,5 @@ Tested elsewhere:
     *.py: tests/test_catalogue.py
 """
 
-from pennyweight.measures import answer, reasoning, support, efficiency, behaviour, cost, judge  # noqa: F401, I001
+from pennyweight.measures import answer, reasoning, support, efficiency, behaviour  # noqa: F401, I001
+from pennyweight.measures import cost, judge, exam  # noqa: F401

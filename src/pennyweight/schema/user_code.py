@@ -6,6 +6,7 @@ belong to that folder: while the code of one folder is loaded, modules of the ot
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import inspect
 import sys
@@ -128,6 +129,16 @@ def load_file(path: Path, what: str) -> ModuleType | None:
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             raise UsageError(f"{path}: cannot be imported ({reason}).") from error
+
+
+def code_mark(function: Callable[..., Any]) -> str:
+    """Return a short hash of the file that a function is written in, or of its code."""
+    function = inspect.unwrap(function)
+    file = inspect.getsourcefile(function)
+    source = Path(file).read_bytes() if file and Path(file).is_file() else b""
+    code = function.__code__
+    held = source or repr((code.co_code, code.co_consts, code.co_names)).encode()
+    return hashlib.blake2b(held, digest_size=8).hexdigest()
 
 
 def model_name(model: str | Callable[..., Any]) -> str:

@@ -108,6 +108,7 @@ STEPS: tuple[tuple[Step, ...], ...] = (
     ),
     (_create(tables.TURN),),
     (_add_columns(tables.MEASURED, "failed"),),
+    (_add_columns(tables.RECORD, "task_digest"), _add_columns(tables.ASIDE, "task_digest")),
 )
 """Step n upgrades a store from version n to n + 1. A released step never changes."""
 

@@ -82,6 +82,8 @@ class RunSettings(TypedDict, total=False):
     """What its suite lacks of the suite of another tool that it was made from."""
     narrowing: Mapping[str, Any]
     """The options that narrowed or changed its suite (`suite/narrowing.py`)."""
+    grading: Mapping[str, Any]
+    """Its scorers, and the models that are asked about sentences and questions."""
     scores: Mapping[str, Any]
     """The scores of its records by name: what their values are, and how to read them."""
     scored: float

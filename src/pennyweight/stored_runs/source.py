@@ -17,6 +17,7 @@ from pennyweight.record import KEY_IN_RUN
 from pennyweight.sources.chunks import Rows
 from pennyweight.sources.parsing import Names
 from pennyweight.sources.source import Source
+from pennyweight.stored_runs.grading import grading_digest
 from pennyweight.stored_runs.imported import NEEDED, is_imported, unpacked
 from pennyweight.suite.narrowing import Narrowing, fewer_words
 from pennyweight.text.confidence import read_logprobs
@@ -162,10 +163,15 @@ class RunSource(Source):
     def _frames(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
         """Read the records a few thousand at a time, repriced if there is a price list."""
         settings = self.run.settings
+        frames = self._priced(names)
         if "verified" in settings and (names is None or "matched_by" in names):
             wanted = None if names is None else {*names, *KEY_IN_RUN}
-            return (mark_verified(frame, settings) for frame in self._priced(wanted))
-        return self._priced(names)
+            frames = (mark_verified(frame, settings) for frame in self._priced(wanted))
+        if names is None or "grading_digest" in names:
+            grading = pl.lit(grading_digest(settings), dtype=pl.String).alias("grading_digest")
+            if not is_imported(settings):
+                return (frame.with_columns(grading) for frame in frames)
+        return frames
 
     def _priced(self, names: Names | Set[str] | None) -> Iterator[pl.DataFrame]:
         if is_imported(self.run.settings):
@@ -183,7 +189,7 @@ class RunSource(Source):
     def chunks(self, names: Names) -> Iterator[Rows]:
         """Yield the records in chunks."""
         first = 1
-        further = self.task_columns or "context" in names
+        further = self.task_columns or "context" in names or "choices" in names
         wanted = None if names.all else frozenset((*names, "extra")) if further else names
         for read in self.frames(wanted):
             self._check_logprobs(read)
@@ -206,8 +212,11 @@ class RunSource(Source):
         if "extra" not in frame.columns:
             return frame
         names = [*self.task_columns]
-        if frame["extra"].str.contains('"context"', literal=True).any():
-            names.append("context")
+        names += [
+            name
+            for name in ("context", "choices")
+            if frame["extra"].str.contains(f'"{name}"', literal=True).any()
+        ]
         missing = [name for name in dict.fromkeys(names) if name not in frame.columns]
         if not missing:
             return frame

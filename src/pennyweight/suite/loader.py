@@ -205,6 +205,7 @@ class SuiteReader:
             scorers=scorers,
             named_scorers=tuple(named),
             partial=tuple(given.get("partial", ())),
+            work=texts.get("work"),
             states_rules="answer" in given or "match" in given,
             **rules,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -271,6 +272,12 @@ class Price:
         return f"{self.source}, {self.date}" if self.date else self.source
 
 
+def judge_identities(*judges: Subject) -> list[list[Any]]:
+    """Return which models judges are, with their settings, whatever their names."""
+    told = ([one.model, one.base_url, dict(one.settings)] for one in judges)
+    return sorted(told, key=lambda one: json.dumps(one, sort_keys=True, default=str))
+
+
 @dataclass(frozen=True, slots=True)
 class Judging:
     """The judges, their rubric, and how several scores are combined."""
@@ -294,6 +301,8 @@ class Judging:
             "disagreement": self.disagreement,
             "mark": self.rubric.mark,
             "rubric": asdict(self.rubric),
+            "models": judge_identities(*self.judges),
+            "more_models": judge_identities(*self.more),
         }
 
 
@@ -329,5 +338,7 @@ class LoadedSuite:
     """The scorers as the suite names them."""
     partial: tuple[str, ...] = ()
     """What could not be carried over from the suite that it was made from."""
+    work: Workspace | None = None
+    """The workspace that the suite gives to all tiers; None without agents."""
     is_part: bool = False
     """Whether it has only some of its tasks or runs; records of the others remain valid."""

@@ -63,6 +63,18 @@ def _normal(texts: pl.Series) -> pl.Series:
     return low.scatter(places.filter(is_odd), numbers)
 
 
+_IS_NUMBER = re.compile(_NUMBER)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is one plain number.
+
+    >>> is_number("1,000"), is_number("1e3"), is_number("12 apples"), is_number("1,00")
+    (True, True, False, False)
+    """
+    return _IS_NUMBER.fullmatch(text.lower()) is not None
+
+
 def canonical_number(text: str) -> str:
     """Return a plain number in its canonical decimal form, without floating point.
 
