@@ -29,6 +29,12 @@ words.dev.v0:
 facts.dev.v0:
   class: evals.elsuite.modelgraded.classify:ModelBasedClassify
   args: {samples_jsonl: sums/samples.jsonl, modelgraded_spec: fact}
+criteria.dev.v0:
+  class: evals.elsuite.modelgraded.classify:ModelBasedClassify
+  args: {samples_jsonl: sums/samples.jsonl, modelgraded_spec: closedqa}
+fuzzy.dev.v0:
+  class: evals.elsuite.basic.fuzzy_match:FuzzyMatch
+  args: {samples_jsonl: sums/samples.jsonl}
 own.dev.v0:
   class: mine.evals:Own
   args: {samples_jsonl: sums/samples.jsonl}
@@ -65,8 +71,10 @@ def test_one_of_several_evals_is_named(registry: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="several evals") as told:
         init_from(registry, tmp_path / "new")
     assert "#sums" in told.value.hint
-    created = init_from(f"{registry}#sums", tmp_path / "new", model=MODEL)
-    assert [str(one).split(": ", 1)[0] for one in created.left_out] == [
+    with pytest.raises(InputError, match="args: num_few_shot"):
+        init_from(f"{registry}#sums", tmp_path / "new", model=MODEL)
+    created = init_from(f"{registry}#sums", tmp_path / "new", model=MODEL, partial=True)
+    assert [str(one).split(": ", 1)[0] for one in created.missing] == [
         "lab.yaml:5",
         "data/sums/samples.jsonl:3",
     ]
@@ -78,15 +86,43 @@ def test_one_of_several_evals_is_named(registry: Path, tmp_path: Path) -> None:
 
 
 def test_each_class_is_graded_its_way(registry: Path, tmp_path: Path) -> None:
-    created = init_from(f"{registry}#words", tmp_path / "a", model=MODEL)
+    created = init_from(f"{registry}#words", tmp_path / "a", model=MODEL, partial=True)
     assert verdicts(created.suite, "It is 2", "Bluebird") == [True, True]
-    graded = init_from(f"{registry}#facts.dev.v0", tmp_path / "b", model=MODEL)
+    graded = init_from(f"{registry}#criteria.dev.v0", tmp_path / "b", model=MODEL, partial=True)
     assert verdicts(graded.suite, "2", "red", "x") == [None, None, None]
+    assert load_suite(graded.suite).judge
     with pytest.raises(InputError, match="class Own is code"):
         init_from(f"{registry}#own.dev.v0", tmp_path / "c")
     data = registry.parent.parent / "data" / "sums" / "samples.jsonl"
-    alone = init_from(data, tmp_path / "d", model=MODEL)
-    assert "Match is assumed" in alone.notes[0]
+    with pytest.raises(InputError, match="samples: they do not say how replies are graded"):
+        init_from(data, tmp_path / "d", model=MODEL)
+    alone = init_from(data, tmp_path / "d", model=MODEL, partial=True)
+    assert verdicts(alone.suite, "2", "red", "x") == [None, None, None]
+    data.write_text("\n".join(SAMPLES.splitlines()[:2]) + "\n")
+    begins = init_from(f"{data}#Match", tmp_path / "e", model=MODEL)
+    assert verdicts(begins.suite, "2.", "a red one") == [True, False]
+    inside = init_from(f"{data}#Includes", tmp_path / "f", model=MODEL)
+    assert verdicts(inside.suite, "It is 2", "a red one") == [True, True]
+    with pytest.raises(InputError, match="no class 'Fuzzy'"):
+        init_from(f"{data}#Fuzzy", tmp_path / "g", model=MODEL)
+
+
+@pytest.mark.parametrize("name", ["facts.dev.v0", "fuzzy.dev.v0"])
+def test_a_class_that_grades_otherwise_has_no_verdict(
+    name: str, registry: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=r"lab\.yaml:\d+: (fact|FuzzyMatch): "):
+        init_from(f"{registry}#{name}", tmp_path / "new", model=MODEL)
+    created = init_from(f"{registry}#{name}", tmp_path / "new", model=MODEL, partial=True)
+    assert set(verdicts(created.suite, *["2"] * len(load_suite(created.suite).tasks))) == {None}
+    assert load_suite(created.suite).judge is None
+
+
+def test_a_broken_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    path.write_text('{"input": "1 + 1", "ideal": "2"}\n{"input": "1 +\n')
+    with pytest.raises(InputError, match=r"samples\.jsonl:2: a row: it is not valid JSON"):
+        init_from(f"{path}#Match", tmp_path / "new", model=MODEL)
 
 
 def recorded(path: Path) -> dict[str, dict[str, Any]]:

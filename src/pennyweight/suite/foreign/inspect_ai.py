@@ -29,9 +29,9 @@ from pennyweight.suite.foreign.suite_text import suite_text
 
 _KNOWN = {"id", "input", "target", "choices", "metadata"}
 _AGENT = {"sandbox", "files", "setup"}
-_INCLUDES = (
-    "The data set does not say how it is scored. includes() is assumed: a reply that contains the "
-    "target is right, and case is ignored."
+_UNSAID = (
+    "they do not say how replies are scored; --from {}#includes says that a reply which contains "
+    "the target is right"
 )
 _CHOICE = "Choices are shown with letters, and the letter of the answer is compared."
 
@@ -48,7 +48,7 @@ def _convert(source: ForeignSuite) -> ConvertedSuite:
         if (task := _task(source, place, row)) is not None
     ]
     if not tasks:
-        raise InputError([f"{source.path}: no sample can be carried over.", *map(str, source.left)])
+        raise source.refuse("no sample can be carried over.")
     for number, task in enumerate(tasks, 1):
         task.setdefault("id", str(number))
     table: Row = {"suite": source.path.stem, "subjects": source.subjects()}
@@ -58,20 +58,32 @@ def _convert(source: ForeignSuite) -> ConvertedSuite:
         table |= {"prompt": CHOICES, "answer": {"choice": "A-Z"}, "match": "choice"}
     elif with_choices:
         raise InputError([f"{source.path}: only some samples have choices; split the file."])
-    elif any("target" in task for task in tasks):
-        source.note(_INCLUDES)
+    elif _is_included(source):
         several = any(isinstance(task.get("target"), list) for task in tasks)
         match: Any = {"any_of": {"match": "contains"}} if several else "contains"
-        table |= {"answer": {"regex": "(?s).+"}, "match": match}
+        table |= {"answer": "reply", "match": match}
+    else:
+        table |= {"answer": "reply", "match": "none"}
     table["tasks"] = "tasks.jsonl"
     files = {"suite.yaml": suite_text(source, table), "tasks.jsonl": json_lines(tasks)}
     return ConvertedSuite(files)
 
 
+def _is_included(source: ForeignSuite) -> bool:
+    """Whether replies are scored by includes(), which the user says: the samples do not."""
+    part = source.options.part
+    if part is None:
+        source.miss(source.place, "samples", _UNSAID.format(source.path.name))
+    elif part != "includes":
+        hint = "There is: includes. For others, write answer and match after --partial."
+        raise InputError([f"{source.path}: no scorer {part!r} is carried over."], hint=hint)
+    return part is not None
+
+
 def _task(source: ForeignSuite, place: Place, row: Row) -> Row | None:
     asked = messages(source, place, row.get("input"))
     if asked is None:
-        source.leave(place, "a sample", "it has no input")
+        source.miss(place, "a sample", "it has no input")
         return None
     task: Row = {"id": str(row["id"])} if row.get("id") is not None else {}
     task["input"] = asked
@@ -80,17 +92,17 @@ def _task(source: ForeignSuite, place: Place, row: Row) -> Row | None:
         task["choices"] = choices
         target = target[0] if isinstance(target, list) and len(target) == 1 else target
         if isinstance(target, list):
-            source.leave(place, "a sample", "it has several right choices")
+            source.miss(place, "a sample", "it has several right choices")
             return None
         letter = str(target).strip().upper()
         if letter not in ascii_uppercase[: len(task["choices"])]:
-            source.leave(place, f"target {target!r}", "it is no letter of its choices")
+            source.miss(place, f"target {target!r}", "it is no letter of its choices")
             return None
     if target not in (None, "", []):
         task["target"] = [str(t) for t in target] if isinstance(target, list) else str(target)
     for key in sorted(_AGENT & row.keys()):
         if row[key]:
-            source.leave(place, key, "it is for an agent; see workspace and files of suites")
+            source.miss(place, key, "it is for an agent; see workspace and files of suites")
     metadata = row.get("metadata")
     metadata = parsed(metadata) if isinstance(metadata, str) else metadata
     extra = {key: value for key, value in row.items() if key not in _KNOWN | _AGENT}

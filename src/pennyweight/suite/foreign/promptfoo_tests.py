@@ -11,6 +11,7 @@ from typing import Any
 
 from pennyweight.schema.tree import Node, TreeError, parse, plain
 from pennyweight.suite.foreign.suite_format import (
+    BrokenRow,
     ForeignSuite,
     Place,
     csv_rows,
@@ -20,12 +21,16 @@ from pennyweight.suite.foreign.suite_format import (
 
 MAX_TESTS = 100_000
 """The most test cases that variables with several values may make."""
+MAX_DEPTH = 4
+"""How deep assertions and their templates may be nested."""
 _CODE = re.compile(r"\.(?:[cm]?[jt]s|py|rb|sh)(?::\w+)?$")
 _ASSERTION = re.compile(r"^(not-)?([a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?::([\s\S]*))?$")
 _LISTS = {"contains-all", "contains-any", "icontains-all", "icontains-any"}
 _NEAR = {"similar", "latency", "cost", "levenshtein", "starts-with", "answer-relevance"}
 _KNOWN = {"description", "vars", "assert", "threshold", "options", "metadata"}
-_OPTIONS = {"provider", "transform", "prefix", "suffix", "disableVarExpansion", "repeat"}
+_OPTIONS = {"provider", "transform", "prefix", "suffix", "disableVarExpansion"}
+_PARTS = {"type", "value", "threshold", "weight", "metric", "transform", "provider"}
+"""The keys of assertions that are carried over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,8 @@ class ForeignAssertion:
     provider: Node | None = None
     parts: tuple[ForeignAssertion, ...] = ()
     """The assertions of a set."""
+    problem: str = ""
+    """Why it cannot be carried over, whatever its type is."""
     place: Place = field(default=Place(""))
 
 
@@ -53,10 +60,12 @@ class ForeignTest:
     place: Place
     description: str = ""
     threshold: float | None = None
-    category: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     transform: str | None = None
     provider: Node | None = None
     """The judge of its sentences."""
+    multiplies: bool | None = None
+    """Whether a variable that is a list means a test for each of its values."""
     prefix: str = ""
     suffix: str = ""
 
@@ -143,7 +152,7 @@ class ForeignTests:
         for one in listed:
             made += self._multiplied(self._joined(one))
             if len(made) > MAX_TESTS:
-                self.source.leave(one.place, "further tests", f"more than {MAX_TESTS:,} of them")
+                self.source.miss(one.place, "further tests", f"more than {MAX_TESTS:,} of them")
                 return made[:MAX_TESTS]
         return made
 
@@ -159,7 +168,7 @@ class ForeignTests:
         for one in node.elements() if node and node.is_list else ():
             place = self.source.place.at(one.line)
             if not one.is_mapping:
-                self.source.leave(place, "a scenario", "write it here in place of a file")
+                self.source.miss(place, "a scenario", "write it here in place of a file")
                 continue
             config, tests = one.get("config"), one.get("tests")
             shared = list(self._listed(config, place)) if config else [EMPTY]
@@ -175,11 +184,12 @@ class ForeignTests:
             place=inner.place if inner.place.file else outer.place,
             description=inner.description or outer.description,
             threshold=inner.threshold if inner.threshold is not None else outer.threshold,
-            category=inner.category or outer.category,
+            metadata={**outer.metadata, **inner.metadata},
             transform=inner.transform or outer.transform,
             provider=inner.provider or outer.provider,
             prefix=inner.prefix or outer.prefix,
             suffix=inner.suffix or outer.suffix,
+            multiplies=outer.multiplies if inner.multiplies is None else inner.multiplies,
         )
 
     def _joined(self, test: ForeignTest) -> ForeignTest:
@@ -196,17 +206,17 @@ class ForeignTests:
                 elif test := self._test(one, place.at(one.line)):
                     yield test
         elif node.get("path") is not None:
-            self.source.leave(place.at(node.line), "tests", "they are made by code")
+            self.source.miss(place.at(node.line), "tests", "they are made by code")
         elif test := self._test(node, place.at(node.line)):
             yield test
 
     def _files(self, name: str, place: Place, what: str) -> Iterator[ForeignTest]:
         if "://" in name.removeprefix("file://") or name.startswith(("http", "huggingface:")):
-            self.source.leave(place, f"{what} {name}", "nothing is fetched; save it as a file")
+            self.source.miss(place, f"{what} {name}", "nothing is fetched; save it as a file")
             return
         name = name.removeprefix("file://")
         if _CODE.search(name):
-            self.source.leave(place, f"{what} {name}", "it is code, and code is not run")
+            self.source.miss(place, f"{what} {name}", "it is code, and code is not run")
             return
         for path in self.source.find_all(name, place, what):
             yield from self._file(path, place)
@@ -219,17 +229,19 @@ class ForeignTests:
                 yield self._row(row, own.at(line))
         elif ending == ".jsonl":
             for line, value in json_rows(text):
-                if test := self._test(Node.tree(value), own.at(line)):
+                if isinstance(value, BrokenRow):
+                    self.source.miss(own.at(line), "a test", "it is not valid JSON")
+                elif test := self._test(Node.tree(value), own.at(line)):
                     yield test
         elif ending in {".yaml", ".yml", ".json"}:
             try:
                 node, _ = parse(text, is_json=ending == ".json")
             except TreeError as error:
-                self.source.leave(own.at(error.line), "tests", str(error).rstrip("."))
+                self.source.miss(own.at(error.line), "tests", str(error).rstrip("."))
                 return
             yield from self._listed(node, own)
         else:
-            self.source.leave(place, f"tests {own.file}", "it is no file of tests")
+            self.source.miss(place, f"tests {own.file}", "it is no file of tests")
 
     def _row(self, row: Mapping[str, str], place: Place) -> ForeignTest:
         """Read a row of a table: columns are variables, and __expected… assertions."""
@@ -238,26 +250,29 @@ class ForeignTests:
         for key, cell in row.items():
             if key.startswith("__expected") and cell.strip():
                 table = {**assertion_of(cell.strip()), "metric": row.get("__metric") or None}
-                if one := self._assertion(Node.tree(table), place):
-                    asserts.append(one)
+                asserts.append(self._assertion(Node.tree(table), place))
         for key in row:
             known = key.startswith(("__expected", "__metadata:"))
             if key.startswith("__") and not known and key not in _COLUMNS and row[key].strip():
-                self.source.leave(place.at(1), f"column {key}", "there is no such setting")
+                self.source.miss(place.at(1), f"column {key}", "there is no such setting")
         return ForeignTest(
             own,
             tuple(asserts),
             place,
             description=row.get("__description", ""),
             threshold=_number(row.get("__threshold")),
-            category=row.get("__metadata:category") or None,
+            metadata={
+                key.removeprefix("__metadata:"): cell
+                for key, cell in row.items()
+                if key.startswith("__metadata:") and cell.strip()
+            },
             prefix=row.get("__prefix", ""),
             suffix=row.get("__suffix", ""),
         )
 
     def _test(self, node: Node, place: Place) -> ForeignTest | None:
         if not node.is_mapping:
-            self.source.leave(place, "a test", "it is no mapping")
+            self.source.miss(place, "a test", "it is no mapping")
             return None
         for key, below in node.items():
             if key not in _KNOWN:
@@ -265,41 +280,38 @@ class ForeignTests:
                 why = (
                     why if key in {"provider", "providers", "prompts"} else "it has no counterpart"
                 )
-                self.source.leave(place.at(below.line), f"test: {key}", why)
+                self.source.miss(place.at(below.line), f"test: {key}", why)
         options = node.get("options")
         for key, below in options.items() if options and options.is_mapping else ():
             if key not in _OPTIONS:
                 what, why = f"options: {key}", "it has no counterpart"
-                self.source.leave(place.at(below.line), what, why)
+                self.source.miss(place.at(below.line), what, why)
         own: Any = (plain(options) if options else None) or {}
         metadata: Any = plain(node.get("metadata") or Node(None)) or {}
-        category = metadata.get("category") if isinstance(metadata, dict) else None
         asserts = node.get("assert")
-        given = list(asserts.elements()) if asserts is not None and asserts.is_list else []
-        read = (self._assertion(one, place.at(one.line)) for one in given)
+        given = [asserts] if asserts is not None and asserts.value is not None else []
+        given = list(given[0].elements()) if given and given[0].is_list else given
         return ForeignTest(
             self._vars(node.get("vars"), place),
-            tuple(one for one in read if one),
+            tuple(self._assertion(one, place.at(one.line)) for one in given),
             place,
             description=str(plain(node.get("description") or Node("")) or ""),
             threshold=_number(plain(node.get("threshold") or Node(None))),
-            category=category if isinstance(category, str) and category.strip() else None,
+            metadata=metadata if isinstance(metadata, dict) else {},
             transform=own.get("transform"),
             provider=options.get("provider") if options else None,
             prefix=str(own.get("prefix") or ""),
             suffix=str(own.get("suffix") or ""),
+            multiplies=not own["disableVarExpansion"] if "disableVarExpansion" in own else None,
         )
 
     def _vars(self, node: Node | None, place: Place) -> dict[str, Any]:
         if node is None or node.value is None:
             return {}
-        if node.is_scalar:
+        if not node.is_mapping:
             found: dict[str, Any] = {}
-            name = str(node.value).removeprefix("file://")
-            for path in self.source.find_all(name, place.at(node.line), "vars"):
-                if path.suffix.lower() in {".yaml", ".yml", ".json"}:
-                    value = plain(self.source.document(path).root)
-                    found |= value if isinstance(value, dict) else {}
+            for one in node.elements() if node.is_list else [node]:
+                found |= self._file_vars(one, place.at(one.line))
             return found
         return {
             name: value
@@ -307,36 +319,50 @@ class ForeignTests:
             for value in self._value(plain(below), place.at(below.line), name)
         }
 
+    def _file_vars(self, node: Node, place: Place) -> dict[str, Any]:
+        """Read variables from the files that a name or pattern means."""
+        if not node.is_scalar:
+            self.source.miss(place, "vars", "a file of variables has a name")
+            return {}
+        found: dict[str, Any] = {}
+        name = str(node.value).removeprefix("file://")
+        for path in self.source.find_all(name, place, "vars"):
+            is_data = path.suffix.lower() in {".yaml", ".yml", ".json"}
+            value = plain(self.source.document(path).root) if is_data else None
+            if isinstance(value, dict):
+                found |= value
+            else:
+                self.source.miss(place, f"vars {name}", "it is no mapping of variables")
+        return found
+
     def _value(self, value: Any, place: Place, name: str) -> Iterator[Any]:
         """Yield the value of a variable, or the content of its file; nothing if there is none."""
         if not isinstance(value, str) or not value.startswith("file://"):
             yield value
             return
         if _CODE.search(value):
-            self.source.leave(place, f"variable {name}: {value}", "it is code, and code is not run")
+            self.source.miss(place, f"variable {name}: {value}", "it is code, and code is not run")
             return
         paths = self.source.find_all(value.removeprefix("file://"), place, f"variable {name}:")
         texts = [read_text(path).strip() for path in paths]
         if texts:
             yield texts if len(texts) > 1 else texts[0]
 
-    def _assertion(self, node: Node, place: Place) -> ForeignAssertion | None:
+    def _assertion(self, node: Node, place: Place, depth: int = 0) -> ForeignAssertion:
         if (ref := node.get("$ref")) is not None:
             found = self.root.get(*str(ref.value).removeprefix("#/").split("/"))
-            if found is None or found is node:
-                self.source.leave(place, f"assertion {ref.value}", "there is no such template")
-                return None
-            node = found
+            if found is None or depth > MAX_DEPTH:
+                why = "there is no such template" if found is None else "it names itself"
+                return ForeignAssertion(f"$ref {ref.value}", problem=why, place=place)
+            return self._assertion(found, place, depth + 1)
         table: Any = plain(node) if node.is_mapping else None
         if not isinstance(table, dict) or not isinstance(table.get("type"), str):
-            self.source.leave(place, "an assertion", "it has no type")
-            return None
+            return ForeignAssertion("an assertion", problem="it has no type", place=place)
         below = node.get("assert")
         given = below.elements() if below is not None and below.is_list else ()
-        parts = (self._assertion(one, place.at(one.line)) for one in given)
+        parts = (self._assertion(one, place.at(one.line), depth + 1) for one in given)
         weight, threshold = _number(table.get("weight")), _number(table.get("threshold"))
-        if "config" in table and table["type"] != "javascript":
-            self.source.leave(place, f"{table['type']}: config", "it has no counterpart")
+        others = sorted(table.keys() - _PARTS - ({"assert"} if below is not None else set()))
         return ForeignAssertion(
             table["type"],
             table.get("value"),
@@ -345,12 +371,15 @@ class ForeignTests:
             str(table["metric"]) if table.get("metric") else None,
             table.get("transform"),
             node.get("provider"),
-            tuple(one for one in parts if one),
+            tuple(parts),
+            f"its key {others[0]!r} has no counterpart" if others else "",
             place,
         )
 
     def _multiplied(self, test: ForeignTest) -> list[ForeignTest]:
         """Return a test for each combination of the variables that are lists of texts."""
+        if test.multiplies is False:
+            return [test]
         values = [
             value if isinstance(value, list) and value and isinstance(value[0], str) else [value]
             for value in test.vars.values()
@@ -359,7 +388,7 @@ class ForeignTests:
         for several in values:
             size *= len(several)
         if size > MAX_TESTS:
-            self.source.leave(test.place, "a test", f"its variables make {size:,} combinations")
+            self.source.miss(test.place, "a test", f"its variables make {size:,} combinations")
             return []
         return [
             replace(test, vars=dict(zip(test.vars, several, strict=True)))
