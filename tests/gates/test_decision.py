@@ -5,8 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gates.samples import answers, behaviours, gate, policy, share, verdict
+from gates.samples import answers, behaviours, gate, policy, records_of, share, verdict
+from pennyweight.catalogue import METRICS
 from pennyweight.errors import UsageError
+from pennyweight.gates.decision import needed_metrics
+from pennyweight.gates.pending import at_best
 from pennyweight.stats.drawn_weights import drawn_ends
 
 PASS_80 = {"thresholds": {"pass_rate": 80}}
@@ -342,3 +345,72 @@ def test_pass_at_k_has_ends_that_count_tasks():
     found = confident("pass_at_k", "90%", rows, k=2)
     assert found.value == pytest.approx(0.925)
     assert (found.low, found.high) == pytest.approx((low, high))
+
+
+BOUNDED = (
+    ("cost_of_pass", "<= 0.005", {"cost_usd": 0.01}),
+    ("cost_usd_mean", "<= 0.005", {"cost_usd": 0.01}),
+    ("cost_usd_total", "<= 0.5", {"cost_usd": 0.01}),
+    ("latency_mean_ms", "<= 5s", {"latency_ms": 9_000.0}),
+    ("latency_p95_ms", "<= 5s", {"latency_ms": 9_000.0}),
+    ("total_tokens_mean", "<= 50", {"prompt_tokens": 50, "completion_tokens": 40}),
+    (
+        "token_efficiency",
+        ">= 0.1",
+        {"prompt_tokens": 50, "completion_tokens": 40, "impl_rate": 0.5},
+    ),
+    ("pass_rate", "95%", {}),
+    ("truncated_rate", "<= 10%", {"truncated": True}),
+)
+
+
+@pytest.mark.parametrize("on", ["value", "confident"])
+@pytest.mark.parametrize(("metric", "limit", "cells"), BOUNDED, ids=[b[0] for b in BOUNDED])
+def test_a_failure_that_no_missing_attempt_can_undo_is_a_failure(on, metric, limit, cells):
+    """One missing attempt in 600 left a cost of $0.0082 against $0.005 open."""
+    made = {"on": on, "thresholds": {metric: limit}}
+    rows = share(80, 100, **cells)
+    assert verdict(made, rows).verdict == "fail"
+    found = verdict(made, [*rows, failed()])
+    decided = gate(found, metric)
+    assert (found.verdict, decided.verdict) == ("fail", "fail")
+    assert "1 attempt could not be made, which cannot change that: at best it would be " in (
+        decided.why
+    )
+    many = [failed(f"f{i}") for i in range(20 if metric == "cost_usd_total" else 3_000)]
+    word = "fail" if metric == "cost_usd_total" else "inconclusive"
+    assert gate(verdict(made, [*rows, *many]), metric).verdict == word
+
+
+def test_a_failure_is_open_where_no_result_is_the_best_one():
+    rows = [{"task_id": f"t{i}", "correct": i % 2 > 0, "prob_correct": 0.9} for i in range(40)]
+    found = gate(verdict({"thresholds": {"ece": "<= 0.1"}}, [*rows, failed()]), "ece")
+    assert found.verdict == "inconclusive"
+    assert found.why.endswith("But 1 attempt could not be made, which could change the result.")
+
+
+def test_a_composite_that_missing_attempts_cannot_raise_fails():
+    made = {"composite": {"weights": {"pass_rate": 0.5, "normalized_latency": 0.5},
+                          "pass": "final_score ≥ 0.9"}}  # fmt: skip
+    rows = share(40, 100, latency_ms=2_500.0)
+    assert verdict(made, rows).verdict == "fail"
+    assert verdict(made, [*rows, failed()]).verdict == "fail"
+    assert verdict(made, [*rows, *(failed(f"f{i}") for i in range(9_000))]).verdict != "fail"
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None)
+def test_no_result_of_a_missing_attempt_is_better_than_the_best_one(data):
+    metric, limit, cells = data.draw(st.sampled_from(BOUNDED))
+    rows = share(80, 100, **cells)
+    amounts = {"truncated": st.booleans(), "impl_rate": st.floats(0, 1),
+               "cost_usd": st.floats(0, 1e6), "latency_ms": st.floats(0, 1e6)}  # fmt: skip
+    own = {name: data.draw(amounts.get(name, st.integers(0, 999))) for name in cells}
+    result = {"task_id": "x", "passed": data.draw(st.booleans()), **own}
+    made = {"thresholds": {metric: limit}}
+    metrics = needed_metrics(policy(made))
+    records = records_of([*rows, failed()], metrics, {})
+    best = at_best(metric, records, absent=0, errors=True).estimate(metric, 0.9).value
+    value = records_of([*rows, result], metrics, {}).estimate(metric, 0.9).value
+    up = METRICS[metric].better == "higher"
+    assert value <= best * (1 + 1e-12) if up else value >= best * (1 - 1e-12)

@@ -67,7 +67,10 @@ def test_every_format_names_the_sides(tmp_path: Path) -> None:
     asked = ("gate", path, "--policy", policy(tmp_path), "--each", "subject,tier")
     out = pennyweight(*asked).out
     assert "✓ a · T0  50       ✓ 90.0 %\n✗ a · T1  50       ✗ 60.0 %\n" in out
-    assert "✗ a · T1: pass_rate\n    60.0 % misses ≥ 80.0 % by 20.0 points.\n" in out
+    assert (
+        "✗ a · T1: pass_rate\n    60.0 % misses ≥ 80.0 % by 20.0 points, on the value alone.\n"
+        in out
+    )
     assert "1 failed of 2 gates on 2 sides." in " ".join(out.split())
     data = pennyweight(*asked, "--format", "json").json
     assert data["verdict"] == "fail"

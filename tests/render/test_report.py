@@ -387,10 +387,17 @@ def test_a_report_of_failures_says_why_and_has_no_empty_boxes(tmp_path):
 
 def test_failing_tasks_are_folded_after_five():
     gate = {"name": "g", "level": "blocking", "verdict": "fail", "sign": "✗", "value": "0.1"}
-    gate |= {"interval": "", "threshold": "≥ 0.5", "why": "too low", "failing": 60, "test": ""}
+    gate |= {
+        "interval": "",
+        "threshold": "≥ 0.5",
+        "why": "too low",
+        "failing": 60,
+        "test": "",
+        "by": "value",
+    }
     gate |= {"scenarios": [{"id": f"S-{i}", "why": "no"} for i in range(50)]}
     gate |= {"scale": {"from": 100, "width": 100, "low": 6, "high": 50, "limit": 100, "value": 20,
-                       "first": "0", "last": "1"}}  # fmt: skip
+                       "decides": False, "first": "0", "last": "1"}}  # fmt: skip
     macros = environment().get_template("macros.html").module
     text = str(macros.decided("Failed", "fail", [gate]))
     before, _, after = text.partition("and 55 more")

@@ -9,7 +9,7 @@ import pytest
 import xmlschema
 
 from gates.samples import share, verdict
-from pennyweight.render.verdict import MARK, render
+from pennyweight.render.verdict import MARK, render, verdict_view
 
 MIXED = {
     "pass_criteria": {"overall": "≥ 80%"},
@@ -113,6 +113,38 @@ def test_the_table_says_why_and_by_which_scenarios(mixed):
     )
     assert "\x1b" not in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_each_gate_says_what_decided_it_and_a_value_stands_apart_from_an_interval():
+    given = {
+        "required_scenarios": ["t0"],
+        "gates": [
+            {"metric": "pass_rate", "threshold": "80%", "name": "plain"},
+            {"metric": "pass_rate", "threshold": "60%", "on": "confident", "name": "sure"},
+        ],
+    }
+    found = verdict(given, share(78, 100))
+    assert [g["decided_by"] for g in found.to_dict()["gates"]] == ["rule", "value", "interval"]
+    _, plain, sure = found.gates
+    assert plain.why == (
+        "78.0 % misses ≥ 80.0 % by 2.0 points, on the value alone; its interval, 70.4 % to "
+        "84.4 %, contains 80.0 %."
+    )
+    assert sure.why.startswith("78.0 %; its whole interval, ")
+    bracket = "the 90 % confidence intervals in brackets decide nothing"
+    for form in ("table", "markdown"):
+        text = " ".join(render(found, form).split())
+        assert "value 78.0 % (70.4 to 84.4 %)" in text.replace("| ", "")
+        assert "interval 78.0 % 70.1 to 84.6 %" in text.replace("| ", "")
+        assert bracket in text
+    view = verdict_view(found)
+    assert [(g["by"], g["interval"][:1]) for g in view["gates"]] == [
+        ("rule", ""), ("value", "("), ("interval", "7")
+    ]  # fmt: skip
+    assert [g["scale"] and g["scale"]["decides"] for g in view["gates"]][1:] == [False, True]
+    assert len(view["legend"]) == 2
+    only = verdict({"on": "confident", "thresholds": {"pass_rate": "60%"}}, share(78, 100))
+    assert bracket not in render(only, "table")
 
 
 def test_the_schema_refuses_what_ci_systems_would():

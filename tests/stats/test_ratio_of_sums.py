@@ -90,3 +90,11 @@ def test_intervals_hold_the_cost_of_a_pass(n, rate):
     truth = math.exp(0.5) / rate
     held = [g["cost_of_pass"].low <= truth <= g["cost_of_pass"].high for g in frame.groups]
     assert np.mean(held) >= 0.93
+
+
+def test_records_that_all_have_the_same_ratio_have_an_interval_around_it():
+    rows = [{"task_id": f"t{i}", "prompt_tokens": 50, "impl_rate": 0.5} for i in range(100)]
+    rows = [{**row, "completion_tokens": 40} for row in rows]
+    rows.append({"task_id": "x", "prompt_tokens": 0, "completion_tokens": 0, "impl_rate": 0})
+    found = pennyweight.score(rows, metrics="token_efficiency").groups[0]["token_efficiency"]
+    assert found.low == pytest.approx(found.value) == pytest.approx(found.high)

@@ -65,10 +65,10 @@ def report(
     """Report on any source, and write it to `output` (.html, .md or .pdf) if that is given.
 
     `by` names the columns whose values stand side by side (default: runs, subjects and tiers).
-    A policy is decided on each subject in each tier, exactly as `gate` decides it with the same
-    `baseline`, `baseline_where` and `version`. `where` restricts the whole report to some of the
-    records, and `scorers` score them now, as in `score`; so do the rules `answer` and `match`.
-    `map` says from which columns others are read.
+    A policy is decided on each subject in each tier, exactly as `gate` decides it with `each` and
+    the same `baseline`, `baseline_where` and `version`. `where` restricts the whole report to some
+    of the records, and `scorers` score them now, as in `score`; so do the rules `answer` and
+    `match`. `map` says from which columns others are read.
     """
     scorers = named_scorers(scorers)
     if not policy and (baseline or baseline_where or version):
@@ -87,8 +87,9 @@ def report(
     if policy:
         loaded = read_policy(policy, version)
         sides = _told_apart(sources, where or {}, map) if columns else _groups(digested)
-        for side in _sides(sides, where or {}, loaded.across):
-            verdict = gate(resolved, loaded, where=side, store=store, **versus)
+        decided = list(_sides(sides, where or {}, loaded.across))
+        for side in decided:
+            verdict = gate(resolved, loaded, where=side, among=len(decided), store=store, **versus)
             verdicts.append({**verdict_view(verdict), "side": " · ".join(side.values())})
     runs = runs_of(sources)
     named = [r.run.suite for r in runs] or [Path(s.origin or s.name).name for s in sources]

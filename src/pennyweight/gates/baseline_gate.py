@@ -119,7 +119,7 @@ class BaselineTest:
     def on_value(self) -> Decision:
         """Decide on the difference alone."""
         held = self.value > 0 if self.gate.against == "better" else self.value >= -self.margin
-        return self.decision("pass" if held else "fail", self.shown() + ".")
+        return self.decision("pass" if held else "fail", f"{self.shown()}, on the value alone.")
 
     def at(self, pass_level: float, fail_level: float) -> Decision:
         """Decide on the interval of the difference."""

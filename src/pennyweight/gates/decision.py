@@ -13,10 +13,11 @@ from pennyweight.gates.baseline_gate import BaselineTest
 from pennyweight.gates.early_stopping import EarlyStopPlan
 from pennyweight.gates.gate_reader import ALIASES
 from pennyweight.gates.invariants import attempts_made, must_nots, required
-from pennyweight.gates.pending import settled, waiting
+from pennyweight.gates.pending import at_best, settled, waiting
 from pennyweight.gates.policy import NORMALIZED, Gate, Policy
 from pennyweight.gates.records import GateRecords
 from pennyweight.gates.sequential_gate import Sequential
+from pennyweight.gates.threshold import shown
 from pennyweight.gates.threshold_gate import ThresholdTest
 from pennyweight.gates.verdict import Decision, Verdict, Word
 from pennyweight.record import KEY
@@ -165,28 +166,32 @@ class _Level:
             return decision
         sequential = self.plan is not None and Sequential.fits(gate, records)
         left = 0 if sequential else self.left(gate, records)
-        if left and (decision.verdict == "pass" or _hopeful(test, left)):
+        if left and decision.verdict == "pass":
             what = plural(left, "attempt has", "attempts have")
             why = f"{decision.why} {what} not been made yet."
             return replace(decision, verdict="inconclusive", why=why)
-        best = test
         if undecided := self.waiting(gate, records):
             ends = [self.settled(gate, records, good=good) for good in (True, False)]
-            if any(word != decision.verdict for _, word in ends):
+            if any(word != decision.verdict for word in ends):
                 what = plural(undecided, "attempt has no verdict", "attempts have no verdict")
                 why = f"{decision.why} But {what} yet and could change the result."
                 return replace(decision, verdict="inconclusive", why=why)
-            best = ends[0][0] or test
-        missing = records.remaining
-        if self.policy.errors.exceeded(records.errors, records.frame.height):
-            missing += records.errors
-        if missing and decision.verdict == "fail" and _hopeful(best, missing):
-            what = plural(missing, "attempt has no record", "attempts have no record")
-            if missing == records.errors:
-                what = plural(missing, "attempt") + " could not be made"
-            why = f"{decision.why} But {what}, which could change the result."
-            return replace(decision, verdict="inconclusive", why=why)
-        return decision
+        absent = records.remaining + left
+        errors = records.errors
+        if not self.policy.errors.exceeded(errors, records.frame.height):
+            errors = 0
+        if decision.verdict != "fail" or not absent + errors:
+            return decision
+        word, best = self.completed(gate, records, test, absent=absent, errors=errors)
+        what = plural(absent + errors, "attempt has no result", "attempts have no result")
+        if not errors:
+            what = plural(absent, "attempt has not been made", "attempts have not been made")
+        elif not absent:
+            what = plural(errors, "attempt") + " could not be made"
+        if word == "fail":
+            return replace(decision, why=f"{decision.why} {what}, which cannot change that{best}.")
+        why = f"{decision.why} But {what}, which could change the result{best}."
+        return replace(decision, verdict="inconclusive", why=why)
 
     def waiting(self, gate: Gate, records: GateRecords) -> int:
         """Count the attempts without a verdict, including those of the baseline."""
@@ -195,17 +200,36 @@ class _Level:
             count += waiting(gate.metric, self.baseline.about(gate))
         return count
 
-    def settled(
-        self, gate: Gate, records: GateRecords, *, good: bool
-    ) -> tuple[Prepared | None, Word]:
+    def settled(self, gate: Gate, records: GateRecords, *, good: bool) -> Word:
         """Decide a gate as if all attempts without a verdict had ended well, or badly."""
-        now, before = settled(gate.metric, records, good=good), self.baseline
+        again = self.again(gate, settled(gate.metric, records, good=good), good=good)
+        return again.verdict
+
+    def completed(
+        self, gate: Gate, records: GateRecords, test: Prepared, *, absent: int, errors: int
+    ) -> tuple[Word, str]:
+        """Decide a gate as if missing attempts had ended as well as possible; also say the value.
+
+        A gate that no result could let pass fails; where no result is the best one, it may pass.
+        """
+        now = settled(gate.metric, records, good=True)
+        best = at_best(gate.metric, now, absent=absent, errors=errors > 0)
+        equal = gate.threshold and gate.threshold.sign == "=" and not gate.threshold.extreme
+        if best is None or equal or (gate.paired and absent):
+            sure = isinstance(test, ThresholdTest) and not test.hopeful(absent + errors)
+            return ("fail" if sure else "inconclusive"), ""
+        again = self.again(gate, best, good=True)
+        if again.value is None or gate.paired:
+            return again.verdict, ""
+        return again.verdict, f": at best it would be {shown(again.value, gate.kind)}"
+
+    def again(self, gate: Gate, records: GateRecords, *, good: bool) -> Decision:
+        """Decide a gate on other records; the baseline's open attempts end the other way."""
+        before = self.baseline
         if before is not None:
             before = settled(gate.metric, before, good=not good)
-        again = ready(gate, now, before, self.policy)
-        if isinstance(again, Decision):
-            return None, again.verdict
-        return again, self.alone(gate, now, again).verdict
+        test = ready(gate, records, before, self.policy)
+        return test if isinstance(test, Decision) else self.alone(gate, records, test)
 
 
 def _in_order(gate: Gate, test: Prepared, records: GateRecords, plan: EarlyStopPlan) -> Sequential:
@@ -216,10 +240,6 @@ def _in_order(gate: Gate, test: Prepared, records: GateRecords, plan: EarlyStopP
         old = test.old
         tasks = [task for task in tasks if task in old]
     return Sequential(test, plan, records, tuple(tasks))
-
-
-def _hopeful(test: Prepared, missing: int) -> bool:
-    return test.hopeful(missing) if isinstance(test, ThresholdTest) else missing > 0
 
 
 def ready(

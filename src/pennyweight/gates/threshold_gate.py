@@ -125,8 +125,13 @@ class ThresholdTest:
         if gap > 1e-12 and math.isfinite(gap):
             rate = self.gate.kind == "rate"
             why += f" by {points(gap, signed=False) if rate else self.shown(gap)}"
-        ends = self.estimate.low, self.estimate.high
-        return self.decision("pass" if held else "fail", why + ".", *ends)
+        why += ", on the value alone"
+        low, high = self.estimate.low, self.estimate.high
+        ends = [end for end in (low, high) if isinstance(end, float)]
+        if len({self.threshold.holds(end) for end in ends}) > 1 and not self.threshold.extreme:
+            limit = declared(self.threshold.value, unit_of(self.gate.kind))
+            why += f"; its interval, {' to '.join(map(self.shown, ends))}, contains {limit}"
+        return self.decision("pass" if held else "fail", why + ".", low, high)
 
     def at(self, pass_level: float, fail_level: float) -> Decision:
         """Decide on the interval: all of it must be on one side of the threshold."""

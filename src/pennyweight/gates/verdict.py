@@ -89,6 +89,7 @@ class Decision:
             **({"more_scenarios": self.unlisted} if self.unlisted else {}),
             "more_attempts": self.needed,
             "weighted": self.weighted,
+            "decided_by": self.test,
             **({"side": self.side} if self.side else {}),
         }
 

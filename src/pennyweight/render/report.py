@@ -198,11 +198,12 @@ def _reasoning(digest: Mapping[str, Any]) -> list[str]:
 
 def _verdict(verdict: Mapping[str, Any]) -> list[str]:
     side = f" on {markdown_text(verdict['side'])}" if verdict["side"] else ""
-    names = ("name", "value", "interval", "threshold", "why")
+    names = ("name", "by", "value", "interval", "threshold", "why")
     rows = [[f"{g['sign']} {g['verdict']}", *(str(g[n]) for n in names)] for g in verdict["gates"]]
     heads = ["", "gate", *names[1:]]
-    table = markdown_table([heads, *rows], right=(2, 3, 4))
-    return [f"## Verdict{side}", "", markdown_text(verdict["headline"]), "", table]
+    table = markdown_table([heads, *rows], right=(3, 4, 5))
+    legend = markdown_text(" ".join(verdict["legend"]))
+    return [f"## Verdict{side}", "", markdown_text(verdict["headline"]), "", table, legend, ""]
 
 
 def _side_cells(

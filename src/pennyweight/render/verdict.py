@@ -29,6 +29,7 @@ from pennyweight.text.format import (
     difference,
     estimate,
     interval,
+    level,
     plural,
     quantity,
 )
@@ -43,6 +44,7 @@ MAX_UNFOLDED = 3
 """Scenarios that a comment shows without folding them."""
 MAX_SCENARIOS, MAX_LISTED = 10, 50
 """Scenarios of a gate in the terminal and comments, and on a page; JSON and JUnit contain all."""
+WIDTH = 80
 _SCALE_WIDTH = 220
 
 
@@ -67,12 +69,15 @@ def as_table(verdict: Verdict) -> str:
     """Write a line for each gate, and below it why it did not pass and which scenarios decided."""
     if verdict.sides:
         return _grid(verdict)
-    head = ("  gate", "value", "interval", "threshold", "effect")
+    head = ("  gate", "by", "value", "interval", "threshold", "effect")
     rows = [
-        (f"{sign(g)} {one_line(name_of(g), 36)}", *estimate_of(g), threshold_of(g), effect_of(g))
+        (f"{sign(g)} {one_line(name_of(g), 36)}", g.test, *estimate_of(g), threshold_of(g),
+         effect_of(g))
         for g in verdict.gates
-    ]
+    ]  # fmt: skip
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    if sum(widths) + 2 * (len(widths) - 1) > WIDTH:
+        widths.pop()  # what a gate misses by is in its explanation
     lines = [_line(head, widths)]
     for gate, row in zip(verdict.gates, rows, strict=True):
         lines.append(_line(row, widths))
@@ -82,7 +87,8 @@ def as_table(verdict: Verdict) -> str:
             for one in gate.scenarios[:MAX_SCENARIOS]:
                 lines += wrapped(f"{one.id}: {one.why}", "    · ")
             lines += [f"    · {more}" for more in _more(gate)]
-    lines += ["", *wrapped(headline(verdict))]
+    lines += ["", *(line for said in _brackets(verdict) for line in wrapped(said))]
+    lines += wrapped(headline(verdict))
     for note in verdict.notes:
         lines += wrapped(f"Note: {note}")
     return without_ci_commands("\n".join(lines) + "\n")
@@ -110,7 +116,7 @@ def _grid(verdict: Verdict) -> str:
     return without_ci_commands("\n".join(lines) + "\n")
 
 
-def _fitting(widths: Sequence[int], room: int = 80) -> list[list[int]]:
+def _fitting(widths: Sequence[int], room: int = WIDTH) -> list[list[int]]:
     """Divide the columns of a grid into parts that fit; each begins with the side.
 
     >>> _fitting([20, 7, 30, 30])
@@ -154,9 +160,9 @@ def _more(gate: Decision) -> list[str]:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Align cells in columns: names and thresholds left, numbers right."""
-    sides = ("<", ">", ">", "<", ">")
-    padded = (f"{c:{side}{w}}" for c, side, w in zip(cells, sides, widths, strict=True))
+    """Align cells in columns: names and thresholds left, numbers right; those that have a width."""
+    sides = ("<", "<", ">", ">", "<", ">")
+    padded = (f"{c:{side}{w}}" for c, side, w in zip(cells, sides, widths, strict=False))
     return "  ".join(padded).rstrip()
 
 
@@ -197,13 +203,40 @@ def name_of(gate: Decision) -> str:
 
 
 def estimate_of(gate: Decision) -> tuple[str, str]:
-    """Write a gate's value and its interval."""
+    """Write a gate's value and its interval, in brackets where the value alone decides."""
+    value, ends = _estimate(gate)
+    return value, f"({ends})" if ends and gate.test == "value" else ends
+
+
+def _estimate(gate: Decision) -> tuple[str, str]:
     unit, paired = unit_of(gate.kind), _is_paired(gate)
     if gate.value is None or gate.low is None or gate.high is None:
         return amount(gate, gate.value), ""
     if math.isinf(gate.value):
         return amount(gate, gate.value), interval(gate.low, gate.high, unit, signed=paired)
     return estimate(gate.value, gate.low, gate.high, unit, signed=paired)
+
+
+def legend(verdict: Verdict) -> tuple[str, ...]:
+    """Say what decided the gates, and what their intervals mean."""
+    shared = any(gate.test == "interval" for gate in verdict.gates)
+    rate = level(verdict.error_rate)
+    said = (
+        "Gates by interval pass or fail only if the whole interval does. By these gates, a wrong "
+    )
+    said += f"pass and a wrong failure of the policy are each at most {rate} likely."
+    return (*_brackets(verdict), *([said] if shared else []))
+
+
+def _brackets(verdict: Verdict) -> list[str]:
+    """Say that intervals of gates on the value decide nothing, if there are any."""
+    if not any(gate.test == "value" and gate.low is not None for gate in verdict.gates):
+        return []
+    confidence = level(1 - 2 * verdict.error_rate)
+    return [
+        f"Gates by value compare the value alone with the threshold; the {confidence} confidence "
+        "intervals in brackets decide nothing."
+    ]
 
 
 def effect_of(gate: Decision) -> str:
@@ -245,16 +278,16 @@ def _is_paired(gate: Decision) -> bool:
 
 def as_markdown(verdict: Verdict) -> str:
     """Write a comment for a pull request."""
-    rows = [["", "gate", "value", "interval", "threshold", "effect"]]
+    rows = [["", "gate", "by", "value", "interval", "threshold", "effect"]]
     for gate in verdict.gates:
-        cells = [*estimate_of(gate), threshold_of(gate), effect_of(gate)]
+        cells = [gate.test, *estimate_of(gate), threshold_of(gate), effect_of(gate)]
         mark = sign(gate).replace("!", "⚠")
         rows.append([mark, markdown_code(name_of(gate), table=True), *cells])
     title = f"## {_SIGNS[verdict.verdict]} Pennyweight: {TITLES[verdict.verdict].lower()}\n"
     parts = [MARK, title, f"{markdown_code(verdict.policy)} {markdown_text(summary(verdict))}\n"]
     if verdict.sides:
         parts.append(markdown_table([[cell.strip() for cell in row] for row in grid(verdict)]))
-    parts.append(markdown_table(rows, right=(2, 3, 5)))
+    parts.append(markdown_table(rows, right=(3, 4, 6)))
     for gate in verdict.gates:
         if not (text := _explanation(gate)):
             continue
@@ -263,7 +296,8 @@ def as_markdown(verdict: Verdict) -> str:
         parts.append(f"**{markdown_code(about)}**{level}: {markdown_text(text)}\n")
         if gate.scenarios:
             parts.append(_markdown_list(gate))
-    parts += [f"Note: {markdown_text(note)}\n" for note in verdict.notes]
+    notes = (*_brackets(verdict), *verdict.notes)
+    parts += [f"Note: {markdown_text(note)}\n" for note in notes]
     return without_ci_commands("\n".join(parts))
 
 
@@ -348,7 +382,12 @@ def _property(text: str) -> str:
 def verdict_view(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as a page or a report shows it: each gate on a scale with its interval."""
     gates = [_row(gate) for gate in verdict.gates]
-    return {"verdict": verdict, "headline": headline(verdict), "gates": gates}
+    return {
+        "verdict": verdict,
+        "headline": headline(verdict),
+        "gates": gates,
+        "legend": legend(verdict),
+    }
 
 
 def _row(gate: Decision) -> dict[str, Any]:
@@ -356,6 +395,7 @@ def _row(gate: Decision) -> dict[str, Any]:
     return {
         "name": name_of(gate),
         "level": gate.level,
+        "by": gate.test,
         "verdict": gate.verdict,
         "sign": sign(gate),
         "value": value,
@@ -387,6 +427,7 @@ def _scale(gate: Decision) -> dict[str, Any] | None:
     limit = place(gate.threshold, first)
     right = (gate.sign or "").startswith((">", "≥"))
     return {
+        "decides": gate.test != "value",
         "first": amount(gate, first, last),
         "last": amount(gate, last),
         "value": place(gate.value, first),

@@ -136,7 +136,7 @@ class _Spread:
     def _reach(self, r: float, z: float, share: str) -> float:
         """Return the error of 1 − r, stretched by the skewness on the side of 0."""
         xx, xy, yy = self.squares
-        square = max(xx - 2 * r * xy + r * r * yy, 1e-300)
+        square = max(xx - 2 * r * xy + r * r * yy, 1e-200)  # its power must not be 0
         scale = (self.tasks - 1) / self.tasks
         a, b, c, d = self.cubes
         skew = (a - 3 * r * b + 3 * r * r * c - r**3 * d) / square**1.5

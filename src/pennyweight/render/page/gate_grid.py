@@ -15,6 +15,8 @@ class GateHead:
 
     name: str
     threshold: str
+    by: str
+    """What decides it: a rule, the value, the interval or a sequential test."""
     warning: bool
 
 
@@ -65,7 +67,9 @@ def gate_grid(verdict: Verdict, href: Callable[[Mapping[str, str]], str]) -> Gat
         rows.append(GateRow(one.name, word, title, one.verdict.records, href_, cells))
     order = ("fail", "inconclusive", "pass")
     rows.sort(key=lambda row: order.index(row.verdict))
-    heads = (GateHead(name_of(g), threshold_of(g), g.level == "warning") for g in gates.values())
+    heads = (
+        GateHead(name_of(g), threshold_of(g), g.test, g.level == "warning") for g in gates.values()
+    )
     return GateGrid(tuple(heads), tuple(rows))
 
 
