@@ -125,6 +125,7 @@ _DECLARED: tuple[Column, ...] = (
         "The correct answer. `expected` names it too, if no observed behaviours are given.",
         *("expected_answer", "ground_truth", "gold", "reference", "label"),
         *("expected_output", "ideal", "correct_answer", "expected"),
+        *("expected_outcome", "expected_result", "expected_response"),
         **_STORED,
     ),
     _text("category", "The kind of scenario: happy_path, edge_case, adversarial, …", **_STORED),

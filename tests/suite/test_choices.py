@@ -40,8 +40,11 @@ def test_numbers_are_read_in_the_way_that_fits_all_tasks() -> None:
     assert read("1", "7", choices=["1", "2", "7"]) == ["A. 1", "C. 7"]  # there is no index 7
     _, wrong = lettered(tasks("1", choices=["1", "2"]))
     assert wrong == [
-        "the target '1' of task 't0' may mean 'A. 1' or 'B. 2'. Write the letter and the text, "
-        "as here."
+        (
+            "t0",
+            "the target '1' of task 't0' may mean 'A. 1' or 'B. 2'. Write the letter and the "
+            "text, as here.",
+        )
     ]
 
 

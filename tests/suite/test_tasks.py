@@ -25,11 +25,48 @@ def test_mistakes_in_files_of_tasks_have_their_own_lines(write):
         "7",
     ]
     assert "already used on line 1" in found[2]
-    assert "it has 'inptu'" in found[3]
-    many = "\n".join(['{"q": 1}'] * 100)
+    assert "there is inptu. The input is called" in found[3]
+    many = "\n".join(['{"id": 1, "input": "a"}'] * 101)
     found = mistakes(write(MINIMAL.format(tasks="tasks.jsonl"), tasks_jsonl=many))
     assert len(found) == 21
     assert "80 more problems" in found[-1]
+
+
+def test_tasks_without_an_input_are_one_mistake(write):
+    many = "\n".join(['{"q": 1}'] * 100 + ['{"id": "x", "r": 1}'])
+    found = mistakes(write(MINIMAL.format(tasks="tasks.jsonl"), tasks_jsonl=many))
+    assert found == [
+        "tasks.jsonl, line 1: task '1' and 99 more have no input; there is q. The input is called "
+        "input, question, prompt, query, problem, instruction; 'columns: {input: COLUMN}' (--map "
+        "input=COLUMN) names another column.",
+        "tasks.jsonl, line 101: task 'x' has no input; there is r. The input is called "
+        "input, question, prompt, query, problem, instruction; 'columns: {input: COLUMN}' (--map "
+        "input=COLUMN) names another column.",
+    ]
+
+
+def test_a_mapped_column_that_does_not_exist_is_one_mistake(write):
+    text = "suite: s\ntasks:\n  from: t.csv\n  columns: {input: frage}\nsubjects: [local/m]\n"
+    rows = "Text,Antwort\n" + "a,b\n" * 30
+    assert mistakes(write(text, t_csv=rows)) == [
+        "suite.yaml, line 4: tasks.columns.input: Column 'frage' is not known. t.csv has: Text, "
+        "Antwort."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("Question,Answer", "2 + 2?,4"),
+        (" ID , Question , Correct Answer ", "a,2 + 2?,4"),
+        ("question;expected_outcome", "2 + 2?;4"),
+        ("\ufeffQuestion\tExpected Output", "2 + 2?\t4"),
+        ("QUESTION,answerKey", "2 + 2?,4"),
+    ],
+)
+def test_columns_are_found_in_any_case_and_with_other_signs(header, row, write):
+    suite = load_suite(write(MINIMAL.format(tasks="t.csv"), t_csv=f"{header}\n{row}\n"))
+    assert (suite.tasks[0].input, suite.tasks[0].target) == ("2 + 2?", "4")
 
 
 def test_foreign_columns(write):
@@ -76,7 +113,7 @@ def test_an_empty_input_is_called_empty(write):
     tasks = "[{id: c, input: ' '}, {id: d, input: {query: ''}}, {id: e, target: x}]"
     found = mistakes(write(MINIMAL.format(tasks=tasks)))
     assert found[:2] == [f"suite.yaml, line 2: task {name!r}: the input is empty." for name in "cd"]
-    assert "task 'e' has no input; it has 'target'. The input is called input" in found[2]
+    assert "task 'e' has no input; there is target. The input is called input" in found[2]
 
 
 def test_conversations_as_input(write):

@@ -30,6 +30,7 @@ from pennyweight.stored_runs.failures import failures
 from pennyweight.stored_runs.observations import save_suite_scenarios
 from pennyweight.suite.definition import GivenSuite
 from pennyweight.suite.edits import parsed_value as parsed_value  # noqa: PLC0414 - skins use it
+from pennyweight.suite.implied import question_suite
 from pennyweight.suite.narrowing import Narrowing, NarrowingOptions
 from pennyweight.suite.plan import count
 from pennyweight.suite.values import LoadedSuite
@@ -57,8 +58,9 @@ class Until:
 
 
 def run(
-    suite: GivenSuite,
+    suite: GivenSuite = "suite.yaml",
     *,
+    ask: str | None = None,
     store: str | Store | None = None,
     text: str | None = None,
     record: str | Path | None = None,
@@ -73,7 +75,9 @@ def run(
 ) -> Run:
     """Make the attempts of a suite, check and judge them, and store their records.
 
-    `suite` is a file, a mapping with the same keys, or a `Suite` built in Python. `progress` shows
+    `suite` is a file, a mapping with the same keys, or a `Suite` built in Python. With `models` it
+    may also be a file of tasks, or a question with a space in it; `ask` is any question, in place
+    of a suite. `progress` shows
     a line that is updated: by default in notebooks and terminals; or it is a function that is
     called with the attempts made and their number. `watch` receives every event instead.
     `text` replaces the content of the suite's file. `record` names a file that `replay:FILE`
@@ -88,6 +92,8 @@ def run(
     watch = watcher(watch, progress)
     if probe:
         suite, options = _probed(probe, suite, store, watch, options)
+    if ask is not None:
+        suite, text = question_suite(ask)
     chosen = open_suite(suite, text, by, Narrowing.of(**options))
     check_whole(chosen, until)
     tape = None if record is None else Path(record)
@@ -167,11 +173,13 @@ def plan(
     by: Sequence[str] = (),
     watch: Watcher | None = None,
     probe: Probe | None = None,
+    ask: str | None = None,
     **options: Unpack[NarrowingOptions],
 ) -> LoadedSuite:
     """Load the suite that `run` or `resume` would carry out, and check it; call nothing."""
     watch = watch or Watcher()
     given: GivenSuite = suite or "suite.yaml"
+    given, text = (given, None) if ask is None else question_suite(ask)
     if probe:
         given, options = _probed(probe, given, store, watch, options)
     asked = Narrowing.of(**options)
@@ -181,7 +189,7 @@ def plan(
         at, name = open_store(store), suite or "latest"
         _, loaded = resumed(name, at, by, watch, asked, file=file, keyless=True)
     else:
-        loaded = open_suite(given, by=by, narrowing=asked, keyless=True)
+        loaded = open_suite(given, text, by, asked, keyless=True)
     for note in (*missing_keys(loaded, model_of), *warnings(loaded, model_of)):
         watch.note(note)
     return loaded

@@ -380,11 +380,14 @@ def unanswered(sources: Iterable[Source], answer: str | None = None) -> list[str
     if not runs:
         return []
     from pennyweight.engine.advice import LOOKS_AT, unanswered  # noqa: PLC0415
+    from pennyweight.suite.implied import is_implied  # noqa: PLC0415
 
     rule = AnswerRule.parse(answer) if answer is not None else None
     notes = (
         unanswered(
-            source.store.records(source.run.id, LOOKS_AT), rule or source.options()["answer_rule"]
+            source.store.records(source.run.id, LOOKS_AT),
+            rule or source.options()["answer_rule"],
+            asked=rule is None and is_implied(source.run.text),
         )
         for source in runs
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from pennyweight.cli.options import Command, names, option, pairs
+from pennyweight.cli.options import ANSWERS, Command, names, option, pairs, pairs_option
 from pennyweight.errors import UsageError
 
 _NUMBER = click.IntRange(1)
@@ -35,6 +35,8 @@ NARROWING = (
     option("--temperature", "Temperature of every call.", "T", type=click.FloatRange(0)),
     option("--batch", "Send the calls in the providers' batches, which are cheaper.",
            is_flag=True, default=None),
+    *ANSWERS,
+    pairs_option("--map", "Read FIELD of a file of tasks from the column THEIRS.", "FIELD=THEIRS"),
     _CHANGE,
 )  # fmt: skip
 """The options, in the order of the help."""
@@ -70,6 +72,7 @@ def narrowing_keywords(
     tier: tuple[str, ...] = (),
     concurrency: str | None = None,
     batch: bool | None = None,
+    map: dict[str, str] | None = None,
     **others: Any,
 ) -> dict[str, Any]:
     """Return the keywords that `run` takes for the values of `narrowing_options`."""
@@ -81,6 +84,8 @@ def narrowing_keywords(
         given["concurrency"] = _concurrency(concurrency)
     if batch:
         given["lane"] = "batch"
+    if map:
+        given["columns"] = map
     if set:
         from pennyweight.api.run import parsed_value
 

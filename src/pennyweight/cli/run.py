@@ -21,7 +21,7 @@ Examples:
   pennyweight run suite.yaml --limit 3 --tier T0 --set settings.max_tokens=64
   pennyweight run questions.csv -m openai/gpt-5-mini
   pennyweight run suite.yaml --batch
-  pennyweight run -m local/smollm2-135m "What is 2 + 2?"
+  pennyweight run -m local/smollm2-135m --ask "What is 2 + 2?"
 
 \b
 Exit codes: 0 all attempts were made; 2 wrong usage or an error in the suite,
@@ -35,6 +35,7 @@ nothing was called; 4 some attempts could not be made, or the store failed;
 @click.option("--resume", is_flag=True, help="Continue a run (default: the latest).")
 @click.option("--suite", "file", metavar="FILE", help="With --resume: the suite's file.")
 @option("--force", "With --resume: take the run over from another process.", is_flag=True)
+@option("--ask", "Ask the models this question, in place of a SUITE.", "QUESTION")
 @narrowing_options
 @option("--dry-run", "Show the plan and its cost; call nothing.", is_flag=True)
 @option("--yes", "Repeat changed attempts without asking.", is_flag=True)
@@ -65,6 +66,7 @@ def command(
     resume: bool,
     file: str | None,
     force: bool,
+    ask: str | None,
     dry_run: bool,
     yes: bool,
     record: Path | None,
@@ -88,8 +90,9 @@ def command(
     only in the store runs no commands or functions, reads no files, and sends no
     key elsewhere, unless you confirm it or name its file with --suite.
 
-    With --model, SUITE may also be a file of tasks or a question. The options from
-    --limit to --set hold for this run alone, and --resume keeps them.
+    With --model, SUITE may also be a file of tasks, or a question with a space in
+    it. The options from --limit to --set hold for this run alone, and --resume
+    keeps them.
     """
     if watch:
         from pennyweight.cli.watch import watch as repeat
@@ -98,7 +101,7 @@ def command(
     _check_together(
         file, resume=resume, force=force, until=until, record=record, compares=baseline or version
     )
-    _check_named(suite, resume=resume, probe=probe)
+    _check_named(suite, ask, narrowing["model"], resume=resume, probe=probe)
     from pennyweight.api import run as api
     from pennyweight.api.sources import open_store
     from pennyweight.cli.run_display import RunDisplay
@@ -122,12 +125,15 @@ def command(
                 by=by,
                 watch=display,
                 probe=probe,
+                ask=ask,
                 **options,
             )
         click.echo(render(plan, format), nl=False)
         return
     if on and (until or record or probe):
         raise click.UsageError("--on excludes --until-decided, --record and --probe.")
+    if on == "workers" and ask is not None:
+        raise click.UsageError("--ask excludes --on workers.")
     if on == "workers":
         from pennyweight.cli.sharing.elsewhere import put_up
 
@@ -143,7 +149,7 @@ def command(
         else:
             result = api.run(
                 suite or "", store=at, record=record, by=by, watch=display, until=policy,
-                otel=otel, probe=probe, on=on, **options,
+                otel=otel, probe=probe, on=on, ask=ask, **options,
             )  # fmt: skip
     if not until:
         print_scores(result.stored, at, by, format)
@@ -186,7 +192,15 @@ def _check_together(
         )
 
 
-def _check_named(suite: str | None, *, resume: bool, probe: str | None) -> None:
+def _check_named(
+    suite: str | None, ask: str | None, models: tuple[str, ...], *, resume: bool, probe: str | None
+) -> None:
+    if ask is not None:
+        if suite is not None or resume or probe:
+            raise click.UsageError("--ask takes the place of a SUITE, --resume and --probe.")
+        if not ask.strip() or not models:
+            raise click.UsageError('--ask needs a question and a model: -m PROVIDER/NAME --ask "…"')
+        return
     if probe and (resume or suite is None):
         raise click.UsageError("--probe needs a run: pennyweight run RUN --probe truncation.")
     if suite is None and not resume:

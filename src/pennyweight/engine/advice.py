@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
-from pennyweight.suite.implied import is_implied, rule_words
+from pennyweight.suite.implied import rule_words
 from pennyweight.suite.plan import conversation
 from pennyweight.suite.templates import variables_of
 from pennyweight.suite.values import LoadedSuite, Task, Tier
@@ -24,8 +24,10 @@ SEARCHED_TASKS = 50
 
 def advice(suite: LoadedSuite) -> Iterator[str]:
     """Yield a warning for each prompt or rule of a suite that does not fit its tasks."""
-    if is_implied(suite.text):  # nobody wrote its prompt and rules
-        yield from filter(None, [rule_words(suite)])
+    if suite.implied:  # nobody wrote its rules
+        yield from rule_words(suite)
+        if suite.implied.targets:
+            yield from _marker(suite)
         return
     for check in (_partial, _prompts, _marker, _numbers, _lists, _undecided):
         yield from check(suite)
@@ -48,7 +50,7 @@ def unfit(suite: LoadedSuite) -> Iterator[str]:
     A function, a recording or an agent may ask for an answer in its own way.
     """
     own = ("python:", "replay:")
-    if is_implied(suite.text):
+    if suite.implied:
         return
     if not any(subject.agent or subject.model.startswith(own) for subject in suite.subjects):
         yield from _prompts(suite)
@@ -184,10 +186,13 @@ def shared(suite: LoadedSuite, frames: Iterable[pl.DataFrame] | None = None) -> 
     )
 
 
-def unanswered(frames: Iterable[pl.DataFrame], rule: AnswerRule) -> str | None:
+def unanswered(
+    frames: Iterable[pl.DataFrame], rule: AnswerRule, *, asked: bool = False
+) -> str | None:
     """Warn if a rule found no answer in most responses of a tier, and suggest what to do.
 
-    Only responses that are scored by a target count.
+    `asked` if the prompt asked for what the rule finds. Only responses that are scored by a target
+    count.
     """
     scored = (
         pl.col("response").is_not_null()
@@ -205,7 +210,9 @@ def unanswered(frames: Iterable[pl.DataFrame], rule: AnswerRule) -> str | None:
         return None
     where = "" if len(most) == len(tiers) else f" of {', '.join(most['tier'])}"
     named = f"{rule.kind!r}" + (f" ({rule.value})" if rule.value else "")
-    if rule.kind == "marker":
+    if asked:
+        todo = "The prompt asked for it. --answer scores these replies by another rule."
+    elif rule.kind == "marker":
         todo = (
             "Use another rule ('answer: last_line' in the suite, --answer last_line for a run), or "
             "ask for the marker in the prompt."

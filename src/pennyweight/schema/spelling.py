@@ -15,16 +15,17 @@ def near_miss(given: str, names: Iterable[str]) -> str | None:
     >>> near_miss("mustnot", ["must_not", "checks"]), near_miss("height", ["weight"])
     ('must_not', None)
     """
-    misspelled = _bare(given)
+    misspelled = bare(given)
     for name in names:
-        bare = _bare(name)
-        limit = 2 if len(bare) >= LONG_NAME else 1
-        if misspelled[:1] == bare[:1] and _distance(misspelled, bare, limit) <= limit:
+        other = bare(name)
+        limit = 2 if len(other) >= LONG_NAME else 1
+        if misspelled[:1] == other[:1] and _distance(misspelled, other, limit) <= limit:
             return name
     return None
 
 
-def _bare(name: str) -> str:
+def bare(name: str) -> str:
+    """Return a name without case, blanks, underscores and hyphens."""
     return re.sub(r"[\s_-]", "", name).lower()
 
 

@@ -56,6 +56,8 @@ def _is_match(value: Any) -> bool:
         if n in flags
         else _are_patterns(v)
         if n == "ignore"
+        else _has_shape(v, [str])
+        if n == "labels"
         else n in ("absolute", "relative") and _is_decimal(v)
         for n, v in value.items()
     )

@@ -101,7 +101,10 @@ TASK = Struct(
         ).also("question", "prompt", "query", "problem", "instruction"),
         Field("target", Anything(), "The right answer.").also(
             *("answer", "expected_answer", "gold", "label", "ground_truth", "reference"),
-            *("expected_output", "expected", "ideal", "correct_answer"),
+            *("expected_output", "expected", "ideal", "correct_answer", "expected_outcome"),
+            *("expected_result", "expected_response", "right_answer", "gold_answer"),
+            *("golden_answer", "answer_key", "answer_idx", "answer_index", "correct_option"),
+            *("correct_choice", "correct_letter", "correct_index", "correct"),
         ),
         Field("context", Anything(), "The context of the question.").also("passage", "document"),
         Field("category", _NAME, "The category of the task, such as happy_path or adversarial."),

@@ -42,7 +42,12 @@ def put(root: Node, path: str, value: Any) -> Node:
     >>> plain(put(tree, "subjects.a.temperature", 0))
     {'subjects': [{'name': 'a', 'model': 'm/x', 'temperature': 0}]}
     """
-    return _put(root, path.split("."), value)
+    keys = path.split(".")
+    tasks = root.get("tasks")
+    if keys[0] == "tasks" and len(keys) > 1 and tasks is not None and isinstance(tasks.value, str):
+        table = Node({"from": tasks}, tasks.line, key_lines={"from": tasks.line})
+        root = _replaced(root, "tasks", table)
+    return _put(root, keys, value)
 
 
 def everywhere(root: Node, name: str, value: Any) -> Node:

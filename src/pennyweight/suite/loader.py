@@ -18,7 +18,7 @@ from pennyweight.suite.agents import agent_name, read_agent, unset
 from pennyweight.suite.choices import lettered
 from pennyweight.suite.declaration import SETTINGS, SUITE
 from pennyweight.suite.definition import GivenSuite, document_of
-from pennyweight.suite.implied import is_implied, open_document, with_rules
+from pennyweight.suite.implied import ImpliedTasks, is_implied, open_document
 from pennyweight.suite.narrowing import Narrowing
 from pennyweight.suite.resources import read_resources
 from pennyweight.suite.rubric import for_tasks, read_judging
@@ -65,8 +65,8 @@ def load_suite(
     reader, given = _open(path, text, narrowing)
     root, problems = reader.root, reader.problems
     suite = reader.suite(given)
-    if text is None and not problems.found and is_implied(suite.text):
-        suite = with_rules(suite, given)
+    if is_implied(suite.text):
+        suite = replace(suite, implied=ImpliedTasks.of(suite.tasks))
     if narrowing:
         suite = _narrowed(suite, narrowing, reader)
     valid = list(suite.subjects)
@@ -119,9 +119,9 @@ def _open(
     path: GivenSuite, text: str | None, narrowing: Narrowing | None = None
 ) -> tuple[SuiteReader, dict[str, Any]]:
     """Read the keys of a suite; the files that it names are read later."""
-    models = narrowing is not None and bool(narrowing.models)
     if isinstance(path, str | Path):
-        document = open_document(path, text, models=models)
+        models, changes = (narrowing.models, narrowing.changes) if narrowing else ((), {})
+        document = open_document(path, text, models=bool(models), changes=changes)
     else:
         document = document_of(path)
     root, problems = document.root, document.problems
@@ -239,8 +239,11 @@ class SuiteReader:
         before = len(self.problems.found)
         with suite_folder(self.folder):
             made = self._made(lambda: unique(rows.tasks(), rows), line)
-            for name, wrong in self._made(lambda: tuple(rows.missing_columns()), line):
+            missing = dict(self._made(lambda: tuple(rows.missing_columns()), line))
+            for name, wrong in missing.items():
                 self._tell_at("tasks", "columns")(name, wrong)
+            if "input" not in missing:
+                rows.report_inputless()
         self.aliases.update(rows.aliases)
         if not made and len(self.problems.found) == before:
             self.problems.add(line, "there are no tasks; a suite needs at least one.")
@@ -369,7 +372,7 @@ class SuiteReader:
         line = self.root.line_at("match")
         if rule.kind == "choice":
             tasks, wrong = lettered(tasks)
-            for what in wrong:
+            for _, what in wrong:
                 self.problems.add(line, f"match: choice: {what}")
         missing = rule.missing()
         if missing:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pennyweight.suite.values import LoadedSuite, Task
 
 _GLOB = frozenset("*?[")
+_READ_OTHERWISE = ("tasks.columns.", "tasks.make.")
+"""Changes that say how a file of tasks is read; the tasks are still those of the file."""
 LIMITS = "limits"
 
 
@@ -50,6 +52,12 @@ class NarrowingOptions(TypedDict, total=False):
     """The temperature of every call."""
     lane: Literal["live", "batch"] | None
     """Whether calls go into the providers' batches."""
+    answer: Any
+    """How the final answer is extracted, as a suite writes it."""
+    match: Any
+    """How an answer is compared with its target, as a suite writes it."""
+    columns: Mapping[str, str] | None
+    """The column of each field of a file of tasks: `{"target": "expected_outcome"}`."""
     set: Mapping[str, Any] | None
     """Other values of the suite, by their place in it: `{"tiers.T1.system": "Be brief."}`."""
 
@@ -81,7 +89,11 @@ class Narrowing:
             "concurrency": f"{LIMITS}.concurrency",
             "temperature": None,
             "lane": f"{LIMITS}.lane",
+            "answer": "answer",
+            "match": "match",
         }
+        columns = given.pop("columns", None) or {}
+        changes |= {f"tasks.columns.{name}": column for name, column in columns.items()}
         for name, path in short.items():
             if (value := given.pop(name, None)) is not None:
                 changes[path or name] = value
@@ -152,7 +164,10 @@ class Narrowing:
     @property
     def replaces_tasks(self) -> bool:
         """Whether the tasks are not those of the suite's file."""
-        return any(path.split(".")[0] == "tasks" for path in self.changes)
+        return any(
+            path.split(".")[0] == "tasks" and not path.startswith(_READ_OTHERWISE)
+            for path in self.changes
+        )
 
     @property
     def only_limits(self) -> bool:

@@ -204,7 +204,7 @@ def _csv(stream: _Limited, problems: Problems, header: dict[str, None]) -> Itera
     separator = max(",;\t", key=head.count)
     csv.field_size_limit(max(len(text), 131_072))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    columns = next(reader, [])
+    columns = [name.strip() for name in next(reader, [])]
     header |= dict.fromkeys(columns)
     for name in dict.fromkeys(c for c in columns if c and columns.count(c) > 1):
         problems.add(1, f"the column {name!r} appears twice; rename one of them.")

@@ -13,11 +13,12 @@ from typing import Any
 from pennyweight.errors import unknown
 from pennyweight.schema.kinds import NOT_STORABLE, WRONG, Kind
 from pennyweight.schema.problems import Problems
-from pennyweight.schema.spelling import near_miss
+from pennyweight.schema.spelling import bare, near_miss
 from pennyweight.schema.structs import Struct
 from pennyweight.schema.tree import Node
 from pennyweight.suite import scenarios
 from pennyweight.suite.agents import FILES, SOLUTION, SOLUTION_KEYS, WORK
+from pennyweight.suite.choices import CHOICES, choice_columns, gathered
 from pennyweight.suite.declaration import EXAMPLE, TASK
 from pennyweight.suite.task_rows import Row
 from pennyweight.suite.values import NO_EXTRA, Example, Solution, Task, Turn, Workspace
@@ -32,6 +33,8 @@ HIDDEN = frozenset(
 )
 """Columns that prompts cannot use, because they give the answer away."""
 
+_ANY_CASE = frozenset({"id", "input", "target", "context"})
+"""Fields whose columns are found in any case, and with blanks or signs: `Correct Answer`."""
 _TEXTS = ("category", "capability", "name")
 _TYPED = {f.name: f.kind for f in TASK.fields if f.name in {"pass_score", "weight", "required"}}
 _WORKSPACE = {f.name: f.kind for f in (*WORK, FILES)}
@@ -69,6 +72,10 @@ class TaskReader:
     """Whether the suite has a judge; only then a behaviour may be a sentence."""
     _spelling_checked: set[tuple[str, ...]] = field(default_factory=set)
     _plans: dict[tuple[str, ...], tuple[dict[str, str], list[str]]] = field(default_factory=dict)
+    _choices: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    """The columns that hold choices, by the columns of a row."""
+    _inputless: dict[tuple[str, ...], list[tuple[int, str]]] = field(default_factory=dict)
+    """The tasks without an input, by the columns that they have."""
 
     def tasks(self) -> Iterator[tuple[int, Task]]:
         """Yield each task with its line or row."""
@@ -79,6 +86,7 @@ class TaskReader:
                 continue
             values, extra = self._split(row, TASK)
             self._check_spelling(place, extra)
+            self._gather_choices(row, extra)
             yield place, self._task(place, str(number), values, extra)
 
     @property
@@ -87,6 +95,20 @@ class TaskReader:
         plans = (named for named, _ in self._plans.values())
         return {column: name for named in plans for name, column in named.items() if column != name}
 
+    def report_inputless(self) -> None:
+        """Report the tasks without an input, once for all that have the same columns."""
+        names = ("input", *TASK.fields[1].aliases)
+        for keys, tasks in self._inputless.items():
+            (place, id_), more = tasks[0], len(tasks) - 1
+            which = f"task {id_!r} has" if not more else f"task {id_!r} and {more:,} more have"
+            likely = next((key for key in keys if near_miss(key, names)), "COLUMN")
+            self.problems.add(
+                place,
+                f"{which} no input; there is {_listed(keys) or 'no column'}. The input is called "
+                f"{', '.join(names)}; 'columns: {{input: {likely}}}' (--map input={likely}) names "
+                "another column.",
+            )
+
     def missing_columns(self) -> Iterator[tuple[str, str]]:
         """Yield the mapped columns that no row has. Call it after the tasks were read."""
         seen = self.header | dict.fromkeys(chain.from_iterable(self._plans))
@@ -94,11 +116,10 @@ class TaskReader:
             return
         for _, row in self.rows if not seen.keys() >= set(self.columns.values()) else ():
             seen |= dict.fromkeys(row) if isinstance(row, dict) else {}  # beyond the limit
-        more = ", …" if len(seen) > MAX_COLUMNS_SHOWN else ""
-        shown = ", ".join(list(seen)[:MAX_COLUMNS_SHOWN]) + more
+        where = f"{self.problems.file} has: {_listed(seen)}."
         for name, column in self.columns.items():
             if column not in seen:
-                yield name, unknown("Column", column, seen, f"{self.problems.file} has: {shown}.")
+                yield name, unknown("Column", column, seen, where)
 
     def examples(self) -> Iterator[Example]:
         """Yield each worked example."""
@@ -119,6 +140,18 @@ class TaskReader:
             plan = self._plans[keys] = _plan(keys, struct, self.columns)
         named, rest = plan
         return {f: row[key] for f, key in named.items()}, {key: row[key] for key in rest}
+
+    def _gather_choices(self, row: Mapping[str, Any], extra: dict[str, Any]) -> None:
+        """Add the choices that a row has in other columns."""
+        if CHOICES in extra:
+            return
+        keys = tuple(row)
+        if keys not in self._choices:
+            self._choices[keys] = choice_columns(tuple(extra))
+        if columns := self._choices[keys]:
+            choices = gathered(extra, columns)
+            if choices is not None:
+                extra[CHOICES] = choices
 
     def _check_spelling(self, place: int, extra: Mapping[str, Any]) -> None:
         """Refuse a column that looks like a misspelled field, because it would be ignored."""
@@ -142,9 +175,10 @@ class TaskReader:
         if storable(id_) != id_:
             self.problems.add(place, f"the task id {id_!r} {NOT_STORABLE}")
         asked, before = self._asked(place, id_, row, extra)
-        target = row.pop("target", None)
+        target = written(row.pop("target", None))
+        target = target if target and target.strip() else None
         if not row:  # most tasks have nothing else
-            return Task(id_, asked, written(target), before=before, extra=extra or NO_EXTRA)
+            return Task(id_, asked, target, before=before, extra=extra or NO_EXTRA)
         problems = self.problems.at(place, f"task {id_!r}: ")
         solution = self._solution(row.pop("solution", None), extra, problems)
         values: dict[str, Any] = {n: written(row[n]) for n in _TEXTS if row.get(n) is not None}
@@ -169,7 +203,7 @@ class TaskReader:
             id=id_,
             input=asked,
             before=before,
-            target=written(target),
+            target=target,
             context=row.get("context"),
             extra=extra or NO_EXTRA,
             solution=solution,
@@ -213,13 +247,7 @@ class TaskReader:
         if text is not None and not text.strip():
             self.problems.add(place, f"task {id_!r}: the input is empty.")
         elif text is None:
-            columns = ", ".join(map(repr, (*row, *extra))) or "no columns"
-            names = ", ".join(TASK.fields[1].aliases)
-            self.problems.add(
-                place,
-                f"task {id_!r} has no input; it has {columns}. The input is called input "
-                f"(or {names}); 'columns:' maps any other name.",
-            )
+            self._inputless.setdefault((*row, *extra), []).append((place, id_))
         return text or "", ()
 
     def _conversation(
@@ -241,6 +269,11 @@ class TaskReader:
         return messages[-1].content, tuple(messages[:-1])
 
 
+def _listed(columns: Iterable[str]) -> str:
+    names = list(columns)
+    return ", ".join(names[:MAX_COLUMNS_SHOWN]) + (", …" if len(names) > MAX_COLUMNS_SHOWN else "")
+
+
 def _read(kinds: Mapping[str, Kind], row: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
     """Read the fields that a row has; leave out those with problems."""
     values = {
@@ -256,9 +289,16 @@ def _plan(
 ) -> tuple[dict[str, str], list[str]]:
     """Decide which key is which field, once for all rows with these keys."""
     named: dict[str, str] = {}
+    mapped = set(columns.values())
+    likely = {bare(key): key for key in reversed(keys)}
     for one in struct.fields:
-        names = (columns[one.name],) if one.name in columns else (one.name, *one.aliases)
-        taken = set(named.values()) | (set(columns.values()) if one.name not in columns else set())
+        if one.name in columns:
+            names: Iterable[str] = (columns[one.name],)
+        else:
+            names = (n for n in (one.name, *one.aliases) if n not in mapped)
+            if one.name in _ANY_CASE and not {one.name, *one.aliases} & set(keys):
+                names = (key for n in (one.name, *one.aliases) if (key := likely.get(bare(n))))
+        taken = set(named.values()) | (mapped if one.name not in columns else set())
         found = next((n for n in names if n in keys and n not in taken), None)
         if found is not None:
             named[one.name] = found

@@ -129,7 +129,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(finalize=_finalize, **options)
-        self.filters = {name: _limited(name, made) for name, made in self.filters.items()}
+        self.filters = {name: limited(name, made) for name, made in self.filters.items()}
 
     @staticmethod
     def concat(pieces: Iterable[str]) -> str:
@@ -180,12 +180,12 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         return result
 
 
-def _limited(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def limited(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a filter that uses steps."""
     first = 0 if getattr(function, "jinja_pass_arg", None) is None else 1
 
     @wraps(function)
-    def limited(*args: Any, **named: Any) -> Any:
+    def counted(*args: Any, **named: Any) -> Any:
         values = list(args[first:])
         if name == "join" and isinstance(values[0], Iterator):
             values[0] = list(values[0])
@@ -196,7 +196,7 @@ def _limited(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         ALLOWANCE.spend(_length(result))
         return result
 
-    return limited
+    return counted
 
 
 def _finalize(value: Any) -> Any:

@@ -15,6 +15,7 @@ from pennyweight.text.matching import MatchRule
 if TYPE_CHECKING:
     from pennyweight.checks.scenario import Scenario
     from pennyweight.scorers.declaration import Scorer
+    from pennyweight.suite.implied import ImpliedTasks
     from pennyweight.suite.narrowing import Narrowing
     from pennyweight.suite.rubric import Rubric
 
@@ -340,5 +341,7 @@ class LoadedSuite:
     """What could not be carried over from the suite that it was made from."""
     work: Workspace | None = None
     """The workspace that the suite gives to all tiers; None without agents."""
+    implied: ImpliedTasks | None = None
+    """Its tasks, if nobody wrote it: it stands for a file of tasks, or for a question."""
     is_part: bool = False
     """Whether it has only some of its tasks or runs; records of the others remain valid."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ KINDS: dict[str, str] = {
     "verbatim": "the same text to the letter, once what it ignores is removed from both",
     "numeric": "the same number, within a tolerance if one is given",
     "choice": "the same letter, or the text of the choice",
+    "label": "the target as a whole word, alone or before punctuation, and no other label",
     "contains": "the answer contains the target",
     "regex": "the target is a regular expression that matches in the answer",
     "any_of": "one of several targets: a list, or separated by a given sign",
@@ -49,6 +51,8 @@ class MatchRule:
     punctuation: bool = True
     digits: bool = True
     """Whether these count where texts are compared verbatim."""
+    labels: tuple[str, ...] = ()
+    """All labels; an answer that names two of them is wrong."""
 
     @classmethod
     def parse(cls, given: object) -> MatchRule:
@@ -66,6 +70,8 @@ class MatchRule:
             return _any_of_rule(cls(kind), value)
         if kind == "verbatim":
             return _verbatim_rule(cls(kind), value)
+        if kind == "label":
+            return cls(kind, labels=_labels(value))
         raise UsageError(f"{kind} takes no value; write only {kind!r}.")
 
     def plain(self) -> dict[str, Any]:
@@ -78,14 +84,15 @@ class MatchRule:
         texts = {"separator": self.separator, "each": self.each}
         ignored = {"ignore": list(self.ignore)} if self.ignore else {}
         flags = {name: False for name in _COUNTED if not getattr(self, name)}
-        return {"kind": self.kind, **numbers, **texts, **ignored, **flags}
+        labels = {"labels": list(self.labels)} if self.labels else {}
+        return {"kind": self.kind, **numbers, **texts, **ignored, **flags, **labels}
 
     @classmethod
     def stored(cls, plain: Mapping[str, Any]) -> MatchRule:
         """Read what `plain` returned."""
         numbers = {n: Decimal(plain[n]) for n in ("absolute", "relative") if n in plain}
-        ignored = {"ignore": tuple(plain["ignore"])} if "ignore" in plain else {}
-        return cls(**{**plain, **numbers, **ignored})
+        lists = {n: tuple(plain[n]) for n in ("ignore", "labels") if n in plain}
+        return cls(**{**plain, **numbers, **lists})
 
     def missing(self) -> str | None:
         """Return what has to be installed first; None if nothing is missing."""
@@ -103,12 +110,14 @@ class MatchRule:
         nested = {"verbatim": _closed(ignored)}
         each = {"anyOf": [{"enum": sorted(_EACH)}, _closed(nested)]}
         several = {"separator": {"type": "string"}, "match": each}
+        labels = {"type": "array", "items": {"type": ["string", "number", "boolean"]}}
         return rule_schema(
             KINDS,
             {
                 "numeric": {"anyOf": [number, _closed(tolerances)]},
                 "any_of": {"anyOf": [{"type": "string"}, _closed(several)]},
                 "verbatim": _closed(ignored),
+                "label": {"anyOf": [{"type": "string"}, labels]},
             },
         )
 
@@ -179,6 +188,21 @@ def _verbatim_rule(rule: MatchRule, value: Any) -> MatchRule:
         else:
             raise UsageError(f"verbatim takes {known}, not {name}: {given!r}.")
     return replace(rule, **counted)
+
+
+def _labels(value: Any) -> tuple[str, ...]:
+    """Read labels: a list, or a text with commas."""
+    given = value.split(",") if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or isinstance(next(iter(given), None), list | dict):
+        raise UsageError(f"label takes the labels as a list, or with commas, not {value!r}.")
+    read = tuple(dict.fromkeys(text for label in given if (text := _as_text(label).strip())))
+    if len(read) < 2:
+        raise UsageError("label needs at least two labels, as in label=yes,no.")
+    return read
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def matches(answer: pl.Expr, target: pl.Expr, rule: MatchRule) -> pl.Expr:
@@ -303,33 +327,52 @@ def _within(answer: str, target: str, rule: MatchRule) -> bool:
 
 _LETTER = r"""^[\s(\[{*"'`]*([A-Za-z])(?:[)\]}.:,*"'`]|$)"""
 
-_LETTERS = (
-    r"""^[\s(\[{*"'`]*[A-Za-z][)\]}.:*"'`]*\s*(?:[,;/&+]|\b(?:and|or)\b)\s*(?:(?:and|or)\s+)?"""
-    r"""[(\[{*"'`]*[A-Z](?:[)\]},;:*"'`/&+]|\.?\s*$|\s+(?:and|or)\b)"""
-)
-"""Several letters, such as `A, B`: no choice."""
 _TEXT = r"^\s*[A-Za-z][.]\s+(.+)$"
 """The text of a choice in a target such as `B. Paris`."""
+_NEXT_LETTER = (
+    r"""^[\s(\[{*"'`]*[A-Za-z][)\]}.:,;*"'`]*\s*(?:[,/&+]|and\b|or\b)?\s*[(\[{*"'`]*"""
+    r"""(?:[A-Z][)\]}.:,;*"'`/]|[A-Z]\s*$|[A-Z]\s+(?:and|or)\b)"""
+)
+"""A second letter right after the first: `A, B`, `(A) or (B)`."""
+_LATER_LETTER = r"""[\s,;(\[*]([A-Z])[.):][)*]*\s"""
+"""Another choice with its letter further on: `A. Rome B. Paris`."""
 
 
 def _choice(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
     """Compare letters: `(B)`, `b` and `B. Paris` are B; other targets are compared as text.
 
-    An answer without a letter is right if it is the text of the target `B. Paris`. Several letters
-    are no answer.
+    An answer without a letter is right if it is the text of the target `B. Paris`. One that names
+    several letters is wrong, unless it is the target itself.
     """
-    letters = (
-        pl.col("answer", "target").str.strip_chars().str.extract(_LETTER, 1).str.to_uppercase()
-    )
-    table = frame.select(letters).with_columns(
-        pl.when(~frame["answer"].str.contains(_LETTERS)).then(_A).alias("answer")
-    )
+    stripped = pl.col("answer", "target").str.strip_chars()
+    table = frame.select(stripped.str.extract(_LETTER, 1).str.to_uppercase())
+    exact = _exact(frame, rule)
     text = pl.when(table["answer"].is_null()).then(_T.str.extract(_TEXT, 1))
     named = frame.select(normalize(_A) == normalize(text)).to_series().fill_null(value=False)
-    same = table.select(_A == _T).to_series().fill_null(value=False) | named
-    return pl.select(
-        pl.when(table["target"].is_null()).then(_exact(frame, rule)).otherwise(same)
-    ).to_series()
+    later = _A.str.extract_all(_LATER_LETTER).list.eval(pl.element().str.extract(r"([A-Z])"))
+    several = _A.str.contains(_NEXT_LETTER) | (
+        later.list.set_difference(pl.concat_list(pl.lit(table["answer"]))).list.len() > 0
+    )
+    letter = table.select(_A == _T).to_series() & ~frame.select(several).to_series()
+    same = letter.fill_null(value=False) | named | exact.fill_null(value=False)
+    return pl.select(pl.when(table["target"].is_null()).then(exact).otherwise(same)).to_series()
+
+
+_OPENING = " \t\"'“‘`*_([{"
+_AFTER_LABEL = r"""^["'”’`*_)\]}]*(?:\s*$|[.,;:!]+["'”’`*_)\]}]*(?:\s|$)|\s+[-–—(])"""
+_WORD = r"(?:^|[^\p{L}\p{N}_])"
+
+
+def _label(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
+    """Compare words: `Yes`, `"yes"!` and `Yes, it is.` are yes; `yes and no`, `no idea` are not."""
+    target = _T.str.strip_chars().str.to_lowercase()
+    words = _A.str.strip_chars_start(_OPENING).str.to_lowercase()
+    table = frame.select(target=target, answer=words, rest=words.str.strip_prefix(target))
+    right = _A.str.starts_with(_T) & pl.col("rest").str.contains(_AFTER_LABEL)
+    for label in dict.fromkeys(one.lower() for one in rule.labels):
+        other = rf"{_WORD}{re.escape(label)}(?:[^\p{{L}}\p{{N}}_]|$)"
+        right &= _T.eq(label) | ~pl.col("rest").str.contains(other)
+    return table.select(right).to_series() | _exact(frame, rule)
 
 
 def _contains(frame: pl.DataFrame, _: MatchRule) -> pl.Series:
@@ -400,6 +443,7 @@ _MATCHERS: dict[str, Callable[[pl.DataFrame, MatchRule], pl.Series]] = {
     "verbatim": _verbatim,
     "numeric": _numeric,
     "choice": _choice,
+    "label": _label,
     "contains": _contains,
     "regex": _regex,
     "any_of": _any_of,
