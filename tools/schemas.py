@@ -186,6 +186,33 @@ def _people() -> dict[str, Any]:
     return _object(_described(whole))
 
 
+_MISSING = {
+    "type": "object",
+    "properties": {
+        "a": {**_COUNT, "description": "How many results a lacks."},
+        "b": {**_COUNT, "description": "How many results b lacks."},
+        "errors": {
+            **_COUNT,
+            "description": "How many of them ended in an error; the others have no verdict.",
+        },
+        "bounds": {
+            "type": "array",
+            "items": {"type": "number"},
+            "minItems": 2,
+            "maxItems": 2,
+            "description": "The difference if each of them counts for a and against b, and if each "
+            "counts against a and for b. A share or score counts as 0 or 1, another number as the "
+            "least and the largest of both sides.",
+        },
+        "p": {
+            "type": "number",
+            "description": "The p-value of the observed direction, where they speak against it.",
+        },
+        "p_adjusted": {"type": "number", "description": "The same, corrected as p_adjusted."},
+    },
+    "required": ["a", "b", "errors", "bounds", "p", "p_adjusted"],
+    "additionalProperties": False,
+}
 _PAIR: Fields = {
     "a": ({"type": "string"}, "The side that b is compared with."),
     "b": ({"type": "string"}, "The side that is compared."),
@@ -237,6 +264,16 @@ _PAIR: Fields = {
         {"type": "boolean"},
         "Whether there are few tasks for the long tail of one side: tasks that were not tried may "
         "double the ratio.",
+    ),
+    "missing": (
+        {"anyOf": [{"type": "null"}, _MISSING]},
+        "The results that the sides lack on these tasks, and what they could change; null if they "
+        "lack none.",
+    ),
+    "errors_decide": (
+        {"type": "boolean"},
+        "Whether the difference is significant (p_adjusted) only as long as missing results are "
+        "left out: then nothing is shown.",
     ),
 }
 _HELD: Fields = {

@@ -17,19 +17,12 @@ import polars as pl
 from pennyweight.catalogue import METRICS
 from pennyweight.gates.policy import NORMALIZED
 from pennyweight.gates.records import GateRecords
+from pennyweight.scoring import missing
 from pennyweight.scoring.groups import GROUP
 from pennyweight.stats.resample import CLUSTER
 
-_FILLED = {
-    "passed": (pl.Boolean, True),
-    "scenario_score": (pl.Float64, 1.0),
-    "impl_rate": (pl.Float64, 1.0),
-    "composite_score": (pl.Float64, 1.0),
-    "quality": (pl.Float64, 1.0),
-}
-"""The best value of each measure; the worst is 0 or False."""
 _BEST: dict[str, Any] = {
-    **{name: best for name, (_, best) in _FILLED.items()},
+    **{name: best for name, (_, best) in missing.BEST.items()},
     "correct": True,
     "truncated": False,
     "cut_in_thought": False,
@@ -48,21 +41,7 @@ def waiting(metric: str, records: GateRecords) -> int:
 
 def settled(metric: str, records: GateRecords, *, good: bool) -> GateRecords:
     """Return the records as if all attempts without a verdict had ended well, or badly."""
-    mask = _mask(metric, records)
-    frame = records.frame
-    columns = [
-        pl.when(mask & pl.col(name).is_null())
-        .then(pl.lit(best if good else type(best)(0), dtype=dtype))
-        .otherwise(pl.col(name))
-        .alias(name)
-        for name, (dtype, best) in _FILLED.items()
-        if name in frame.columns
-    ]
-    if {"observed", "expected"} <= set(frame.columns):
-        seen = pl.col("expected") if good else pl.lit(0, dtype=frame.schema["expected"])
-        lacking = mask & pl.col("observed").is_null()
-        columns.append(pl.when(lacking).then(seen).otherwise(pl.col("observed")).alias("observed"))
-    return replace(records, frame=frame.with_columns(columns))
+    return replace(records, frame=missing.settled(records.frame, _mask(metric, records), good=good))
 
 
 def at_best(metric: str, records: GateRecords, *, absent: int, errors: bool) -> GateRecords | None:
@@ -138,18 +117,4 @@ def _mask(metric: str, records: GateRecords) -> pl.Expr:
     if parts:
         masks = [_mask(part, records) for part in parts if part not in {NORMALIZED, metric}]
         return pl.any_horizontal(never, *masks)
-    scored = pl.col("status").cast(pl.String).ne_missing("error")
-    inputs = METRICS[metric].inputs
-    if "passed" in inputs:
-        mask = scored & pl.col("passed").is_null()
-        if "category" in inputs:
-            category = pl.col("category").str.strip_chars().str.to_lowercase()
-            mask &= category.eq_missing(pl.lit("adversarial"))
-        return mask
-    needs = METRICS[metric].needs
-    if not needs or "correct" in needs:  # an answer is right or wrong, whatever else is open
-        return never
-    undecided = (pl.col("undecided").list.len() > 0).fill_null(value=False)
-    undecided |= (pl.col("judge_scores").list.len() == 0).fill_null(value=False)
-    mask = scored & undecided & pl.any_horizontal(pl.col(name).is_null() for name in needs)
-    return mask & (pl.col("expected") > 0).fill_null(value=True) if "expected" in inputs else mask
+    return missing.undecided(METRICS[metric])

@@ -282,18 +282,20 @@ def _sides(comparison: Comparison, *, narrow: bool) -> list[list[str]]:
     names = _columns(comparison, narrow=narrow)
     graded = not comparison.asked and any(s["grade"].value is not None for s in sides)
     grade = [] if not graded else ["uplift"] if narrow else ["grade", "uplift"]
-    ranks = comparison.ranking
+    ranks, errors = comparison.ranking, any(side.group.errors for side in sides)
     rows = [
         [
             ", ".join(comparison.by),
             "records",
+            *(["errors"] if errors else []),
             *(["rank"] if ranks else []),
             *(COLUMNS.get(n) or heading(n) for n in names),
             *grade,
         ]
     ]
     for side in sides:
-        cells = [_rank(ranks[side.name])] if ranks else []
+        cells = [count(side.group.errors)] if errors else []
+        cells += [_rank(ranks[side.name])] if ranks else []
         cells += [_estimate(n, side, narrow=narrow) for n in names]
         if graded:
             cells += [] if narrow else [str(side["grade"].value or MISSING)]

@@ -103,6 +103,9 @@ def _pair_sentences(comparison: Comparison, a: str, b: str) -> list[str]:
             f"{second} and {first} have no tasks in common, so they are not compared task by task "
             f"({second} tried {plural(pair.only_b, 'task')}, {first} {count(pair.only_a)})."
         ]
+    elif pair.errors_decide(comparison.level):
+        parts = [without_verdict(pair), f"Without them, {_quality(pair, comparison)}."]
+        parts.append(missing_results(pair))
     elif pair.shown(comparison.level):
         sentence = _quality(pair, comparison)
         for clause in cost:
@@ -123,7 +126,7 @@ def _quality(pair: Pair, comparison: Comparison) -> str:
     a, b = side_line(pair.a), side_line(pair.b)
     confidence = level(comparison.confidence)
     bounds = None if pair.low is None or pair.high is None else (pair.low, pair.high)
-    by_chance = not pair.shown(comparison.level)
+    by_chance = not (pair.shown(comparison.level) or pair.errors_decide(comparison.level))
     if by_chance and (pair.p is None or pair.p > comparison.level):
         size, ends = difference_cells(pair.metric, pair.difference, pair.low, pair.high)
         reach = f" ({size}; {confidence}: {ends})" if bounds else ""
@@ -142,6 +145,32 @@ def _quality(pair: Pair, comparison: Comparison) -> str:
     return text
 
 
+def without_verdict(pair: Pair) -> str:
+    """Say what a verdict on a pair depends on."""
+    decides = "errors" if pair.missing and pair.missing.errors else "missing verdicts"
+    return f"No verdict: {decides} decide."
+
+
+def missing_results(pair: Pair) -> str:
+    """Write how many results of each side are missing, and between which differences they lie."""
+    missing = pair.missing
+    assert missing is not None
+    lacks = [
+        f"{plural(number, 'result')} of {side_line(name)}"
+        for name, number in ((pair.a, missing.a), (pair.b, missing.b))
+        if number
+    ]
+    are = "is" if missing.a + missing.b == 1 else "are"
+    low, high = missing.low, missing.high
+    unit = unit_of(pair.metric)
+    first, last = (points(end) if unit == SHARE else quantity(end, unit) for end in (low, high))
+    chance = ", which can be chance" if low * high > 0 else ""
+    return (
+        f"{joined(lacks)} {are} missing. Counted for and against each side, they leave a "
+        f"difference between {first} and {last}{chance}."
+    )
+
+
 def _size(difference: float, unit: str) -> str:
     return points(difference, signed=False) if unit == SHARE else quantity(difference, unit)
 
@@ -150,6 +179,8 @@ def _other_metric(pair: Pair, comparison: Comparison) -> str:
     """Write how one side differs from the other in a metric that is not about quality."""
     assert pair.difference is not None
     a, b = side_line(pair.a), side_line(pair.b)
+    if pair.errors_decide(comparison.level):
+        return f"{without_verdict(pair)} {missing_results(pair)}"
     if not pair.shown(comparison.level):
         return f"No difference in {pair.metric} was shown between {b} and {a}."
     more = "higher" if pair.difference > 0 else "lower"
@@ -208,6 +239,8 @@ def _cost(comparison: Comparison, a: str, b: str) -> list[_Clause]:
             text = (
                 f"costs {ratio(pair.mean_b / pair.mean_a)} per attempt{_factor(pair, comparison)}"
             )
+        elif pair.errors_decide(comparison.level):
+            text = "may cost as much per attempt, because errors are left out"
         elif math.isclose(pair.mean_a, pair.mean_b, rel_tol=1e-9):
             text = "costs the same per attempt"
         else:

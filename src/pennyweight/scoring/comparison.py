@@ -15,9 +15,16 @@ from pennyweight.scoring.digest import HEADLINES
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.large.sided import SidedRecords
 from pennyweight.scoring.large.spill import Spill
+from pennyweight.scoring.missing import WAITING
 from pennyweight.scoring.pairs import MEASURED, PAIRED, Compared, Pair, PairwiseTest
 from pennyweight.scoring.pipeline import Measured, ScoreRequest, Scoring
-from pennyweight.scoring.ranking import CommonTasks, Ranking, board_pairs, board_ranking
+from pennyweight.scoring.ranking import (
+    CommonTasks,
+    Ranking,
+    board_pairs,
+    board_ranking,
+    safe_ranking,
+)
 from pennyweight.scoring.result import Result
 from pennyweight.scoring.scores import Group, json_value
 from pennyweight.scoring.sides import DEFAULT_COLUMNS, SIDE, Overlap, Sides
@@ -194,7 +201,7 @@ def compare(
     wanted = [*dict.fromkeys(SHOWN)] if request.overview else None
     if metrics:
         wanted = [*dict.fromkeys((*metrics, *NEEDED))]
-    also = {*DEFAULT_COLUMNS, "run", "correct", *MEASURED}
+    also = {*DEFAULT_COLUMNS, "run", "correct", *MEASURED, *WAITING}
     work = Scoring.of(sources, replace(request, metrics=wanted), sides.grouped, also=also)
     with Spill.open(sides.grouped) as spill:
         found = work, work.measure(sources, spill=spill), sides, metrics, baseline
@@ -256,6 +263,7 @@ def compare_measured(
         ranking = ranking and board_ranking(ranking, units, pairs, *how)
     else:
         pairs = units.pairs(names, which, overlaps, PairwiseTest(*how, margin))
+        ranking = ranking and safe_ranking(ranking, units, *how)
     return Comparison(
         by=sided.columns,
         baseline=base,

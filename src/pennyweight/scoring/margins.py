@@ -75,6 +75,20 @@ def held(
     )
 
 
+def worst(tests: Sequence[HeldMargin | None]) -> HeldMargin | None:
+    """Return the first test, with the largest p-values of all; 1 where a test shows nothing."""
+    first = tests[0]
+    if first is None or len(tests) == 1:
+        return first
+    equivalent = max(one.p_equivalent if one else 1.0 for one in tests)
+    no_worse = first.p_no_worse
+    if no_worse is not None:
+        no_worse = max(
+            1.0 if one is None or one.p_no_worse is None else one.p_no_worse for one in tests
+        )
+    return replace(first, p_equivalent=equivalent, p_no_worse=no_worse)
+
+
 def adjusted(tests: Sequence[HeldMargin | None]) -> list[HeldMargin | None]:
     """Correct the tests of all pairs by Holm's method, those of each question together."""
     equivalent = iter(holm([one.p_equivalent for one in tests if one]))

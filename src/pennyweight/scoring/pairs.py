@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ import polars as pl
 from pennyweight.define import METRICS
 from pennyweight.errors import UsageError
 from pennyweight.scoring.groups import GROUP, mean_values, sums
-from pennyweight.scoring.margins import HeldMargin, adjusted, held
+from pennyweight.scoring.margins import HeldMargin, adjusted, held, worst
+from pennyweight.scoring.missing import MissingResults, undecided
 from pennyweight.scoring.sides import Overlap
 from pennyweight.stats.paired import Kind, Paired, Tries, cliffs_delta, compare, holm
 from pennyweight.stats.power import Design
@@ -33,6 +34,8 @@ _JSON = (
 )
 
 FIVE_POINTS = 0.05
+RECORDS, SCORED, LACKS = "\0records", "\0scored", "\0lacks"
+"""How many records a cell has, how many of them without an error, and how many without a value."""
 MOST_TRIES = 20_000
 """The most single tries that are used; with more, the differences of tasks are nearly symmetric."""
 
@@ -67,6 +70,10 @@ class Pair:
     """Whether the tasks are few for the tail of a side: unseen tasks may double the ratio."""
     held: HeldMargin | None = None
     """What it shows about a margin, if one was given and something varied."""
+    missing: MissingResults | None = None
+    """The results that the sides lack on these tasks; None if they lack none."""
+    level: float = 0.05
+    """The significance level at which `errors_decide` is told."""
 
     @property
     def interval(self) -> list[float | None] | None:
@@ -79,7 +86,18 @@ class Pair:
         return self.tasks > 1 and self.low is None
 
     def shown(self, level: float) -> bool:
-        """Whether the difference is significant, adjusted for all comparisons."""
+        """Whether the difference is significant, adjusted for all comparisons.
+
+        It must stay so if every missing result speaks against it.
+        """
+        return self._significant(level) and not self.errors_decide(level)
+
+    def errors_decide(self, level: float) -> bool:
+        """Whether the difference is significant only as long as missing results are left out."""
+        missing = self.missing
+        return self._significant(level) and missing is not None and missing.p_adjusted > level
+
+    def _significant(self, level: float) -> bool:
         return self.p_adjusted is not None and self.p_adjusted <= level
 
     def agreeing(self, level: float) -> Pair:
@@ -87,7 +105,7 @@ class Pair:
         if self.low is None or self.high is None or self.difference is None:
             return self
         low, high = self.low, self.high
-        if not self.shown(level):
+        if not self._significant(level):
             return replace(self, low=min(low, 0.0), high=max(high, 0.0))
         return (
             replace(self, low=max(low, 0.0))
@@ -98,7 +116,11 @@ class Pair:
     def to_dict(self) -> dict[str, Any]:
         """Return one entry of `pairs` in what `pennyweight compare --format json` prints."""
         margin = {} if self.held is None else self.held.to_dict()
-        return {**{name: getattr(self, name) for name in _JSON}, **margin}
+        lacking = {
+            "missing": self.missing.to_dict() if self.missing else None,
+            "errors_decide": self.errors_decide(self.level),
+        }
+        return {**{name: getattr(self, name) for name in _JSON}, **lacking, **margin}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +137,8 @@ class Compared:
     """Whether the value of a record depends on that record alone, and not on others of its side."""
     named: bool = False
     """Whether it may read the names of tasks, and not only which records have the same task."""
+    waiting: pl.Expr = field(default_factory=lambda: pl.lit(value=False))
+    """Selects the records without a value that have one as soon as they are decided."""
 
     @classmethod
     def of(cls, name: str, schema: pl.Schema, options: Mapping[str, Any]) -> Compared | None:
@@ -133,7 +157,10 @@ class Compared:
         amount = kind == "number" and metric.range == (0, None)
         users = metric.is_users and not values.meta.is_column()  # it may read all records
         alone = "task_id" not in metric.inputs and not users
-        return cls(name, values, kind, amount, metric.better, alone, metric.is_users)
+        waiting = undecided(metric)
+        if not {*waiting.meta.root_names()} <= {*schema.names()}:
+            waiting = pl.lit(value=False)
+        return cls(name, values, kind, amount, metric.better, alone, metric.is_users, waiting)
 
     @property
     def columns(self) -> list[str]:
@@ -174,6 +201,63 @@ class Compared:
             groups = [table[GROUP][0] for table in tables]
             each = self._each(frame, groups, key, both.select(key), tasks[CLUSTER])
         return Paired(mean_a, mean_b, tries_a, tries_b, self.kind, each), *only
+
+    def cells(self) -> list[pl.Expr]:
+        """Sum and count the values of records without an error; count what can have no value.
+
+        Of numbers, also the least and the largest.
+        """
+        scored, name = pl.col("status").ne_missing("error"), self.name
+        values = pl.when(scored).then(self.values)
+        open_ = (scored & self.values.is_null() & ~self.waiting).sum().alias(f"{name}/open")
+        ends = [values.min().alias(f"{name}/least"), values.max().alias(f"{name}/most")]
+        return [*sums({name: values}), open_, *(ends if self.kind == "number" else ())]
+
+    def extremes(
+        self, cells: Sequence[pl.DataFrame], key: list[str], tried: pl.Series
+    ) -> Extremes | None:
+        """Return both sides with every missing result for one and against the other.
+
+        `cells` are those of the two sides. A missing share or score counts as 0 or 1, any other
+        number as the least and the largest that the sides have. None if no result is missing.
+        """
+        name, tasks = self.name, pl.col(CLUSTER).is_in(tried.implode(), nulls_equal=True)
+        total, count, open_ = (f"{name}/{part}" for part in ("s", "n", "open"))
+        summed = pl.col(total, count, open_, SCORED, RECORDS).sum()
+        sides = [side.filter(tasks).group_by(key).agg(summed) for side in cells]
+        found = sides[0].join(sides[1], on=key, suffix="/b", nulls_equal=True)
+
+        def both(column: str) -> pl.Expr:
+            return pl.col(column) + pl.col(f"{column}/b")
+
+        decided = both(count).sum().over(CLUSTER) > 0
+        found = found.filter(decided | (both(open_).sum().over(CLUSTER) == 0)).with_columns(
+            (pl.col(f"{RECORDS}{of}") - pl.col(f"{count}{of}")).alias(f"{LACKS}{of}")
+            for of in ("", "/b")
+        )
+        a, b = (int(found[f"{LACKS}{of}"].sum()) for of in ("", "/b"))
+        if not a + b:
+            return None
+        errors = int(found.select(both(RECORDS) - both(SCORED)).to_series().sum())
+        least, most = 0.0, 1.0
+        if self.kind == "number":
+            ends = pl.concat([side.select(f"{name}/least", f"{name}/most") for side in cells])
+            least, most = (float(x) for x in ends.select(pl.first().min(), pl.last().max()).row(0))
+
+        def filled(of: str, value: float) -> pl.Expr:
+            every = pl.col(f"{total}{of}") + pl.col(f"{LACKS}{of}") * value
+            return _digits((every / pl.col(f"{RECORDS}{of}")).mean())
+
+        tries = [pl.col(f"{RECORDS}{of}").sum().cast(pl.Float64) for of in ("", "/b")]
+        means = [
+            filled(of, value).alias(f"{of}{end}")
+            for end, values in (("low", (most, least)), ("high", (least, most)))
+            for of, value in zip(("", "/b"), values, strict=True)
+        ]
+        table = found.group_by(CLUSTER).agg(*means, *tries).sort(CLUSTER).drop(CLUSTER)
+        low_a, low_b, high_a, high_b, tries_a, tries_b = (c.to_numpy() for c in table.get_columns())
+        low = Paired(low_a, low_b, tries_a, tries_b, self.kind)
+        return Extremes(a, b, errors, low, replace(low, a=high_a, b=high_b))
 
     def in_both(
         self, tables: Sequence[pl.DataFrame], key: list[str], tried: pl.Series
@@ -227,6 +311,17 @@ class Compared:
         return Tries(flat, counts[0], counts[1], units["task"].to_numpy().astype(np.int64))
 
 
+@dataclass(frozen=True, slots=True)
+class Extremes:
+    """How many results two sides lack, and both sides as these are worst or best for the second."""
+
+    a: int
+    b: int
+    errors: int
+    low: Paired
+    high: Paired
+
+
 def _digits(values: pl.Expr) -> pl.Expr:
     """Round to 14 significant digits what can be rounded without overflow."""
     return (
@@ -246,6 +341,8 @@ class Units:
     frame: pl.DataFrame
     every: pl.DataFrame
     """All records, errors too."""
+    cells: pl.DataFrame
+    """The same sums and counts, also where all attempts ended in an error."""
 
     @classmethod
     def of(cls, frame: pl.DataFrame, compared: list[Compared], others: list[str]) -> Units:
@@ -255,12 +352,11 @@ class Units:
             if not one.alone:
                 compared[i], values = one.computed(frame)
                 frame = frame.with_columns(values)
-        valid = pl.col("status").ne_missing("error") & pl.col("task_id").is_not_null()
-        scored = frame.filter(valid)
-        table = scored.group_by(GROUP, CLUSTER, *others).agg(
-            sums({one.name: one.values for one in compared})
-        )
-        return cls(table, compared, others, scored, frame)
+        named = frame.filter(pl.col("task_id").is_not_null())
+        cells = cells_of(named, compared, others)
+        table = cells.filter(pl.col(SCORED) > 0)
+        scored = named.filter(pl.col("status").ne_missing("error"))
+        return cls(table, compared, others, scored, frame, cells)
 
     def tables(self, *names: str) -> list[pl.DataFrame]:  # noqa: ARG002
         """Return the sums and counts."""
@@ -269,6 +365,11 @@ class Units:
     def shared(self) -> list[str]:
         """Return the columns in which tries must agree that all sides are compared by."""
         return [name for name in self.others if shared_by_all(name, self.table)]
+
+    def lacking(self, metric: str) -> set[int]:
+        """Return the sides that have records without a value of a metric; errors have none."""
+        lacks = self.cells.filter(pl.col(f"{metric}/n") < pl.col(RECORDS))
+        return {*lacks[GROUP].unique()}
 
     def named_tasks(self) -> list[pl.DataFrame]:
         """Return the number and the name of each record's task."""
@@ -289,16 +390,21 @@ class Units:
     ) -> list[Pair]:
         """Compare pairs of sides, given by their numbers, in every value that both have."""
         sides = [self.table.filter(pl.col(GROUP) == g) for g in range(len(names))]
-        paired: list[tuple[str, str, Compared, Paired, int, int]] = []
+        every = [self.cells.filter(pl.col(GROUP) == g) for g in range(len(names))]
+        lacking = {one.name: self.lacking(one.name) for one in self.compared}
+        paired: list[tuple[str, str, Compared, Paired, int, int, Extremes | None]] = []
         for a, b in which:
-            tables = [sides[a], sides[b]]
+            tables, cells = [sides[a], sides[b]], [every[a], every[b]]
             key, tried = self._key(tables), overlaps[a, b].clusters
             paired += [
-                (names[a], names[b], one, *one.by_task(tables, key, self.frame, tried))
+                (
+                    *(names[a], names[b], one, *one.by_task(tables, key, self.frame, tried)),
+                    one.extremes(cells, key, tried) if lacking[one.name] & {a, b} else None,
+                )
                 for one in self.compared
                 if all(table[f"{one.name}/n"].sum() > 0 for table in tables)
             ]
-        asked = asked.counted(sum(values.tasks > 0 for *_, values, _, _ in paired))
+        asked = asked.counted(sum(values.tasks > 0 for *_, values, _, _, _ in paired))
         return corrected([asked(*one) for one in paired])
 
     def _key(self, tables: Sequence[pl.DataFrame]) -> list[str]:
@@ -323,25 +429,73 @@ class PairwiseTest:
         return replace(self, comparisons=self.comparisons or comparisons)
 
     def __call__(
-        self, a: str, b: str, one: Compared, values: Paired, only_a: int, only_b: int
+        self,
+        a: str,
+        b: str,
+        one: Compared,
+        values: Paired,
+        only_a: int,
+        only_b: int,
+        extremes: Extremes | None = None,
     ) -> Pair:
-        """Test a pair."""
+        """Test a pair, also as its missing results are worst."""
         pair = Pair(a, b, one.name, one.kind, values.tasks, only_a, only_b)
         pair = _tested(pair, one, values, self)
+        pair = replace(pair, level=1 - self.confidence)
+        if extremes:
+            pair = replace(pair, missing=self.missing(pair, extremes))
         if self.margin is None:
             return pair
-        found = held(values, self.margin, self.confidence, amount=one.amount, better=one.better)
-        return replace(pair, held=found)
+        sets = [values, *([extremes.low, extremes.high] if extremes else ())]
+        margins = [
+            held(each, self.margin, self.confidence, amount=one.amount, better=one.better)
+            for each in sets
+        ]
+        return replace(pair, held=worst(margins))
+
+    def missing(self, pair: Pair, extremes: Extremes) -> MissingResults | None:
+        """Test the observed direction as the missing results speak against it."""
+        low, high = (float(one.differences.mean()) for one in (extremes.low, extremes.high))
+        found = MissingResults(extremes.a, extremes.b, extremes.errors, low, high, p=1.0)
+        if pair.difference is None or pair.p is None:
+            return found
+        against, value = (extremes.low, low) if pair.difference > 0 else (extremes.high, high)
+        if pair.difference * value <= 0:
+            return found
+        tested = compare(against.rescaled()[0], self.confidence, self.seed, self.comparisons)
+        return replace(found, p=max(pair.p, tested.p))
 
 
 def corrected(pairs: Sequence[Pair]) -> list[Pair]:
-    """Correct the tests of all pairs for their number."""
+    """Correct the tests of all pairs for their number.
+
+    Missing results may make a test that is significant one that is not, so they count as they are
+    worst in the correction of other tests.
+    """
     margins = zip(pairs, adjusted([pair.held for pair in pairs]), strict=True)
-    p_adjusted = iter(holm([pair.p for pair in pairs if pair.p is not None]))
-    return [
-        replace(p, held=one, p_adjusted=None if p.p is None else next(p_adjusted))
-        for p, one in margins
-    ]
+    tested = [pair for pair in pairs if pair.p is not None]
+    plain = holm([pair.p for pair in tested if pair.p is not None])
+    safe = holm([p for one in tested if (p := one.missing.p if one.missing else one.p) is not None])
+    both = iter(zip(plain, safe, strict=True))
+    made = []
+    for pair, margin in margins:
+        if pair.p is None:
+            made.append(replace(pair, held=margin))
+            continue
+        alone, sure = next(both)
+        missing = pair.missing and replace(pair.missing, p_adjusted=max(alone, sure))
+        p = alone if missing else sure
+        made.append(replace(pair, held=margin, p_adjusted=p, missing=missing))
+    return made
+
+
+def cells_of(
+    rows: pl.DataFrame, compared: Sequence[Compared], others: Sequence[str]
+) -> pl.DataFrame:
+    """Add up the values of each side, task by task, in each other configuration."""
+    scored = pl.col("status").ne_missing("error").sum().alias(SCORED)
+    values = [expr for one in compared for expr in one.cells()]
+    return rows.group_by(GROUP, CLUSTER, *others).agg(*values, scored, pl.len().alias(RECORDS))
 
 
 def _tested(pair: Pair, compared: Compared, paired: Paired, asked: PairwiseTest) -> Pair:

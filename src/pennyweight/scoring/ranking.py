@@ -289,6 +289,7 @@ def board_pairs(
     found = units.pairs(names, which, overlaps, asked)
     if tests:
         found = [_together(pair, tests, confidence) for pair in found]
+    found = [replace(pair, level=1 - confidence) for pair in found]
     return [pair.agreeing(1 - confidence) for pair in found]
 
 
@@ -310,8 +311,34 @@ def board_ranking(
     which = [(a, b) for a, b in np.argwhere(better).tolist() if {names[a], names[b]} not in known]
     overlaps = {pair: units.overlap(names, *pair) for pair in which}
     others = board_pairs(units, names, which, overlaps, tests, confidence, seed, planned=False)
-    for pair in (*pairs, *others):
-        if pair.metric == ranking.metric and not pair.shown(alpha):
+    return _opened(ranking, rank, better, [p for p in (*pairs, *others) if not p.shown(alpha)])
+
+
+def safe_ranking(
+    ranking: Ranking, units: Units | LargeUnits, confidence: float, seed: int
+) -> Ranking:
+    """Leave open the ranks of sides whose difference missing results could undo."""
+    tests, alpha = ranking.tests, 1 - confidence
+    names, rank = tests.sides, np.array([-side.rank for side in ranking.sides], dtype=np.float64)
+    better = (np.array(tests.p) <= alpha) & (rank[:, None] > rank)
+    lacking = units.lacking(ranking.metric)
+    which = [(a, b) for a, b in np.argwhere(better).tolist() if lacking & {a, b}]
+    if not which:
+        return ranking
+    units = replace(units, compared=[one for one in units.compared if one.name == ranking.metric])
+    overlaps = {pair: units.overlap(names, *pair) for pair in which}
+    pairs = board_pairs(units, names, which, overlaps, tests, confidence, seed, planned=False)
+    unsure = [pair for pair in pairs if pair.missing and pair.missing.p_adjusted > alpha]
+    return _opened(ranking, rank, better, unsure)
+
+
+def _opened(
+    ranking: Ranking, rank: Floats, better: NDArray[np.bool_], pairs: Sequence[Pair]
+) -> Ranking:
+    """Leave open which side of each of these pairs is better."""
+    names = ranking.tests.sides
+    for pair in pairs:
+        if pair.metric == ranking.metric:
             a, b = names.index(pair.a), names.index(pair.b)
             better[a, b] = better[b, a] = False
     low, high, groups = open_ranks(rank, better)
@@ -327,12 +354,17 @@ def _together(pair: Pair, tests: AllPairs, confidence: float) -> Pair:
     """Give a pair the p-value that holds for all pairs at once."""
     if pair.p is None:
         return pair
+
+    def together(p: float) -> float:
+        return min(1.0, p * (1 - confidence) / tests.level)
+
     p, tested = tests[pair.a, pair.b], tests.gap(pair.a, pair.b)
     own = (pair.mean_b or 0.0) - (pair.mean_a or 0.0)
     if pair.tasks != tests.tasks or not math.isclose(own, tested, rel_tol=1e-9, abs_tol=1e-12):
-        alone = pair.p * (1 - confidence) / tests.level if own * tested > 0 else 1.0
-        p = max(p, min(1.0, alone))
-    return replace(pair, p_adjusted=p)
+        p = max(p, together(pair.p) if own * tested > 0 else 1.0)
+    missing = pair.missing
+    missing = missing and replace(missing, p_adjusted=max(p, together(missing.p)))
+    return replace(pair, p_adjusted=p, missing=missing)
 
 
 def _largest(

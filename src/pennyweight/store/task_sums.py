@@ -12,16 +12,19 @@ from pennyweight.store.tables import MEASURED
 
 
 def task_sums(store: Store, run: str, column: str) -> Sequence[Sequence[Any]]:
-    """Return subject, tier, task, the sum of a measure and how many attempts have it.
+    """Return subject, tier, task, the sum of a measure and how many attempts have it; their counts.
 
-    Errors are left out, as in every quality metric.
+    The counts are of those without an error, and of all. Errors have no value, as in every quality
+    metric.
     """
     name = known_name(column, (*FLAGS, *RANGES))
     value = f"CASE WHEN {name} THEN 1.0 ELSE 0.0 END" if name in FLAGS else name
+    answered = "(status IS NULL OR status <> 'error')"
+    counted = f"CASE WHEN {answered} AND {name} IS NOT NULL THEN"
     query = (  # only a known name is in it, every value is bound
-        f"SELECT subject, tier, task_id, sum({value}), count({name}) FROM {MEASURED.name} "  # noqa: S608
-        f"WHERE run = :run AND (status IS NULL OR status <> 'error') AND {name} IS NOT NULL "
-        "GROUP BY task_id, subject, tier"
+        f"SELECT subject, tier, task_id, sum({counted} {value} ELSE 0.0 END), "  # noqa: S608
+        f"sum({counted} 1 ELSE 0 END), sum(CASE WHEN {answered} THEN 1 ELSE 0 END), count(*) "
+        f"FROM {MEASURED.name} WHERE run = :run GROUP BY task_id, subject, tier"
     )
     return fetch(store, query, {"run": run})
 

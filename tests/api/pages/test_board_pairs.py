@@ -55,6 +55,8 @@ def test_the_differences_are_those_of_compare(filled, by):
             assert one["b"] == other.b.replace(" / ", " · ")
             for name in ("difference", "p", "tasks"):
                 assert one[name] == pytest.approx(getattr(other, name)), name
+            missing = other.missing and {**other.missing.to_dict(), "p_adjusted": None, "p": None}
+            assert (one["missing"] and {**one["missing"], "p_adjusted": None, "p": None}) == missing
 
 
 @pytest.mark.parametrize("by", [["subject", "tier"], ["subject"], ["tier"]])
@@ -70,7 +72,8 @@ def test_intervals_tests_and_ranks_agree_whichever_side_is_the_baseline(filled, 
             shown = one["p_adjusted"] <= 0.05
             assert shown == (low >= 0 or high <= 0), one
             assert decided.setdefault(frozenset((name, one["b"])), shown) is shown
-        beaten[name] = sum(p["p_adjusted"] <= 0.05 and p["difference"] > 0 for p in found)
+        sure = [p for p in found if p["p_adjusted"] <= 0.05 and not p["errors_decide"]]
+        beaten[name] = sum(p["difference"] > 0 for p in sure)
     assert any(decided.values()) == (by != ["tier"])
     for rank in board["comparison"]["ranks"]:
         assert rank["low"] == 1 + beaten[rank["name"]]

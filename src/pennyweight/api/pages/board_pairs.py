@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from pennyweight.scoring.groups import GROUP
-from pennyweight.scoring.pairs import MOST_TRIES, Compared, Units
+from pennyweight.scoring.pairs import MOST_TRIES, RECORDS, SCORED, Compared, Units
 from pennyweight.scoring.ranking import AllPairs, board_pairs
 from pennyweight.scoring.sides import DEFAULT_COLUMNS, Overlap
 from pennyweight.stats.paired import Kind
@@ -67,7 +67,7 @@ class BoardPairs:
         column, kind = COLUMNS[metric]
         sums = task_sums(self.store, run, column)
         names = [side["name"] for side in board["sides"]]
-        single = kind == "score" and sum(row[-1] for row in sums) <= MOST_TRIES * len(names)
+        single = kind == "score" and sum(row[4] for row in sums) <= MOST_TRIES * len(names)
         each = task_values(self.store, run, column) if single else ()
         units = _units(sums, each, metric, kind, board)
         present = set(units.table[GROUP])
@@ -97,14 +97,19 @@ def _units(
         table = pl.DataFrame(rows, schema, orient="row").join(sides, on=by)
         return table.with_columns(pl.col("task_id").hash().alias(CLUSTER))
 
-    table, frame = numbered(sums, f"{metric}/s", f"{metric}/n"), numbered(each, metric)
+    total, count, open_ = (f"{metric}/{part}" for part in ("s", "n", "open"))
+    cells = numbered(sums, total, count, SCORED, RECORDS)
+    without = pl.lit(0.0) if metric == "pass_rate" else pl.col(SCORED) - pl.col(count)
+    cells = cells.with_columns(without.alias(open_))
+    table, frame = cells.filter(pl.col(count) > 0), numbered(each, metric)
     others = [name for name in DEFAULT_COLUMNS if name not in by]
-    return Units(table, [Compared(metric, pl.col(metric), kind)], others, frame, frame.clear())
+    one = Compared(metric, pl.col(metric), kind)
+    return Units(table, [one], others, frame, frame.clear(), cells)
 
 
 def _overlap(units: Units, names: Sequence[str], a: int, b: int) -> Overlap:
-    """Return the tasks that two sides both have results of."""
-    tasks = [units.table.filter(pl.col(GROUP) == g)[CLUSTER].unique() for g in (a, b)]
+    """Return the tasks that two sides both tried."""
+    tasks = [units.cells.filter(pl.col(GROUP) == g)[CLUSTER].unique() for g in (a, b)]
     both = tasks[0].filter(tasks[0].is_in(tasks[1].implode()))
     none = (None, None)
     return Overlap(names[a], names[b], len(both), False, none, none, none, (), both)

@@ -14,8 +14,10 @@ from pennyweight.scoring.large.spill import Spill
 from pennyweight.scoring.pairs import (
     MOST_TRIES,
     Compared,
+    Extremes,
     Pair,
     PairwiseTest,
+    cells_of,
     corrected,
     overlapping,
     shared_by_all,
@@ -30,6 +32,7 @@ SLICE = 1_500_000
 SAMPLE = 64
 """One of so many tasks usually tells whether two sides have any in common."""
 _SLICE = "\0slice"
+_WAITS = "\0waits"
 _HASHES = 1 << 64
 
 
@@ -95,12 +98,45 @@ class LargeUnits:
         if not asked.comparisons:
             some = ((one, a, b) for a, b, one in chosen if overlaps[a, b].tasks)
             asked = asked.counted(sum(self._meet(*pair) for pair in some))
-        return corrected(
-            [
-                asked(names[a], names[b], one, *self._paired(one, a, b, overlaps[a, b].clusters))
-                for a, b, one in chosen
-            ]
+        found = []
+        for a, b, one in chosen:
+            tried, extremes = overlaps[a, b].clusters, None
+            paired = self._paired(one, a, b, tried)
+            if self.lacking(one.name) & {a, b}:
+                extremes = self._extremes(one, a, b, tried)
+            found.append(asked(names[a], names[b], one, *paired, extremes))
+        return corrected(found)
+
+    def lacking(self, metric: str) -> set[int]:
+        """Return the sides that have records without a value of a metric; errors have none."""
+        return self._lacking[metric]
+
+    @cached_property
+    def _lacking(self) -> dict[str, set[int]]:
+        """Return which sides have records without a value of each metric; errors have none."""
+        scored = pl.col("status").ne_missing("error")
+        values = [(~scored | one.values.is_null()).alias(one.name) for one in self.compared]
+        named = pl.col("task_id").is_not_null()
+        found = pl.concat(
+            rows.group_by(GROUP).agg(pl.all().any())
+            for rows in self.spill.rows([GROUP, *values], named)
         )
+        return {one.name: {*found.filter(pl.col(one.name))[GROUP]} for one in self.compared}
+
+    def _extremes(self, one: Compared, a: int, b: int, tried: pl.Series) -> Extremes | None:
+        """Return what the missing results of two sides could change."""
+        key = self._key(a, b)
+        scored = pl.col("status").ne_missing("error")
+        value = pl.when(scored).then(one.values).alias(one.name)
+        waits = one.waiting.alias(_WAITS)
+        keep = pl.col("task_id").is_not_null() & pl.col(GROUP).is_in([a, b])
+        plain = replace(one, values=pl.col(one.name), waiting=pl.col(_WAITS))
+        cells = [
+            cells_of(rows, [plain], key[1:])
+            for _, rows in self._slices([GROUP, *key[1:], "status", value, waits], keep)
+        ]
+        table = pl.concat(cells)
+        return plain.extremes([table.filter(pl.col(GROUP) == g) for g in (a, b)], key, tried)
 
     def _known(self, sides: int) -> dict[str, set[int]]:
         """Return which sides have values of each metric."""

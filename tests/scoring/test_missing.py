@@ -1,0 +1,212 @@
+"""Missing results decide nothing: errors and verdicts that are not there."""
+
+import random
+
+import polars as pl
+import pytest
+
+import pennyweight
+from pennyweight.render.comparison import as_table, words
+from pennyweight.scoring.comparison import Comparison
+
+TASKS = 150
+
+
+def attempt(name, task, rng, rate=0.6, fate=None):
+    """Make a record of a side; `fate` is what may become of an attempt that does not pass."""
+    passed = rng.random() < rate
+    row = {"subject": name, "task_id": f"t{task}", "passed": passed, "status": "ok"}
+    if not passed and fate and rng.random() < 0.5:
+        row |= fate
+    return row
+
+
+ERROR = {"status": "error", "passed": None}
+NO_VERDICT = {"passed": None}
+TIMEOUT = {"status": "timeout"}
+
+
+def false_verdicts(fate, sides=("A", "B"), data_sets=60, **asked):
+    """Return how often equal sides are told apart, with and without what could change it."""
+    shown = alone = 0
+    for seed in range(data_sets):
+        rng = random.Random(f"{seed} {fate} {sides}")
+        fates = {sides[-1]: fate}
+        rows = [
+            attempt(name, task, rng, fate=fates.get(name))
+            for task in range(TASKS)
+            for name in sides
+        ]
+        found = pennyweight.compare(rows, metrics="pass_rate", **asked)
+        ranked = found.ranking.sides if found.ranking else ()
+        told = [pair.shown(found.level) for pair in found.pairs]
+        shown += any(told) or any(side.low > 1 for side in ranked)
+        alone += any((pair.p_adjusted or 1) <= found.level for pair in found.pairs)
+    return shown / data_sets, alone / data_sets
+
+
+def test_two_equal_sides_are_not_told_apart_by_failures_that_became_errors():
+    shown, alone = false_verdicts(ERROR)
+    assert alone > 0.5  # what leaving them out would show
+    assert shown <= 0.05
+
+
+@pytest.mark.parametrize(("fate", "sides"), [(NO_VERDICT, "AB"), (ERROR, "ABC")])
+def test_nor_by_verdicts_that_are_missing_nor_among_three(fate, sides):
+    shown, _ = false_verdicts(fate, sides=tuple(sides), data_sets=20, all_pairs=True)
+    assert shown <= 0.05
+
+
+def test_timeouts_are_failures_and_not_missing():
+    rng = random.Random(5)
+    rows = [attempt(name, task, rng, fate=TIMEOUT) for task in range(TASKS) for name in "AB"]
+    (found,) = pennyweight.compare(rows, metrics="pass_rate").pairs
+    (same,) = pennyweight.compare(
+        [row | {"status": "ok"} for row in rows], metrics="pass_rate"
+    ).pairs
+    assert found == same
+    assert found.missing is None
+
+
+def test_a_difference_that_missing_results_cannot_undo_is_shown():
+    rng = random.Random(3)
+    rows = [
+        row
+        for task in range(TASKS)
+        for row in (attempt("A", task, rng, 0.9), attempt("B", task, rng, 0.3))
+    ]
+    rows[1] |= ERROR
+    found = pennyweight.compare(rows, metrics="pass_rate")
+    (pair,) = found.pairs
+    assert pair.shown(0.05)
+    assert not pair.errors_decide(0.05)
+    assert (pair.missing.a, pair.missing.b, pair.missing.errors) == (0, 1, 1)
+    assert pair.missing.low < pair.difference < pair.missing.high
+    assert pair.missing.high - pair.missing.low == pytest.approx(1 / TASKS)
+    assert "errors decide" not in as_table(found)
+    plain = [dict(row) for row in rows if row["status"] == "ok"]
+    (alone,) = pennyweight.compare(plain, metrics="pass_rate").pairs
+    assert (alone.missing, alone.difference, alone.p) == (None, pair.difference, pair.p)
+
+
+def undecided_rows():
+    """Equal sides; half of what B failed is an error, and what errors cost is known."""
+    rng = random.Random(2)
+    rows = []
+    for task in range(TASKS):
+        for name in "AB":
+            row = {"cost_usd": 0.02, **attempt(name, task, rng)}
+            if name == "B" and not row["passed"] and task % 4:
+                row |= {**ERROR, "cost_usd": 0.04}
+            rows.append(row)
+    return rows
+
+
+def test_the_sentences_say_that_errors_decide():
+    found = pennyweight.compare(undecided_rows())
+    text = " ".join(words(found))
+    assert text.startswith("No verdict: errors decide. Without them, B passes ")
+    lacks = found.pairs[0].missing.b
+    assert f"{lacks} results of B are missing. Counted for and against each side," in text
+    shown = found.to_dict()["pairs"][0]
+    assert shown["errors_decide"] is True
+    assert shown["missing"]["bounds"] == [found.pairs[0].missing.low, found.pairs[0].missing.high]
+    assert shown["p_adjusted"] < 0.05 < shown["missing"]["p_adjusted"]
+
+
+def test_a_column_has_the_errors_as_soon_as_one_side_has_some():
+    found = pennyweight.compare(undecided_rows())
+    errors = found["B"].group.errors
+    table = [line.split() for line in as_table(found).splitlines()]
+    place = next(n for n, line in enumerate(table) if line[:1] == ["subject"])
+    assert table[place][:3] == ["subject", "records", "errors"]
+    assert [line[:3] for line in table[place:] if line[:1] in (["A"], ["B"])][:2] == [
+        ["A", str(TASKS), "0"],
+        ["B", str(TASKS), str(errors)],
+    ]
+    clean = pennyweight.compare([row for row in undecided_rows() if row["status"] == "ok"])
+    assert "errors" not in as_table(clean)
+
+
+def test_missing_verdicts_are_called_so():
+    rows = [row | {"status": "ok"} for row in undecided_rows()]
+    found = pennyweight.compare(rows, metrics="pass_rate")
+    assert words(found)[0].startswith("No verdict: missing verdicts decide.")
+
+
+def test_tasks_that_nothing_can_decide_do_not_count_as_missing():
+    rows = [
+        {"subject": name, "task_id": f"t{task}", "answer": "1" if task % 2 else "2", **target}
+        for task in range(20)
+        for name in "AB"
+        for target in ({"target": "1"} if task < 10 else {},)
+    ]
+    (pair,) = pennyweight.compare(rows, metrics="accuracy").pairs
+    assert (pair.tasks, pair.missing) == (10, None)
+    rows[0] |= {"status": "error"}
+    (pair,) = pennyweight.compare(rows, metrics="accuracy").pairs
+    assert (pair.missing.a, pair.missing.b) == (1, 0)
+
+
+def test_amounts_count_as_the_least_and_the_largest_that_the_sides_have():
+    rows = [
+        {"subject": name, "task_id": f"t{task}", "cost_usd": cost + task / 1000, "passed": True}
+        for task in range(20)
+        for name, cost in (("A", 1.0), ("B", 1.2))
+    ]
+    rows += [
+        {"subject": "B", "task_id": f"u{task}", "status": "error", "cost_usd": 0.0}
+        for task in range(20)
+    ]
+    rows += [
+        {"subject": "A", "task_id": f"u{task}", "cost_usd": 1.0, "passed": True}
+        for task in range(20)
+    ]
+    found = pennyweight.compare(rows, metrics="cost_usd_mean")
+    (pair,) = found.pairs
+    assert pair.difference == pytest.approx(0.2)
+    assert (pair.missing.low, pair.missing.high) == (pytest.approx(0.1), pytest.approx(0.2095))
+    none = [row for row in rows if row["task_id"][0] == "t" or row["subject"] == "A"]
+    (other,) = pennyweight.compare(none, metrics="cost_usd_mean").pairs
+    assert other.missing is None  # tasks that one side never tried are left out, and counted
+
+
+def test_margins_hold_whatever_is_missing():
+    rows = [
+        {"subject": name, "task_id": f"t{task}", "passed": task % 4 > 0}
+        for task in range(400)
+        for name in "AB"
+    ]
+    (sure,) = pennyweight.compare(rows, metrics="pass_rate", margin=0.05).pairs
+    assert sure.held.equivalent
+    assert sure.held.no_worse
+    for row in rows[1:201:2]:
+        if row["task_id"][-1] in "13579":
+            row.update(ERROR)
+    (unsure,) = pennyweight.compare(rows, metrics="pass_rate", margin=0.05).pairs
+    assert unsure.missing.b == 50
+    assert not unsure.held.equivalent
+    assert not unsure.held.no_worse
+
+
+def test_many_records_on_disk_give_the_same(monkeypatch):
+    rows = undecided_rows()
+    frame = pl.DataFrame(rows)
+    plain = pennyweight.compare(frame).to_dict()
+    monkeypatch.setattr("pennyweight.scoring.large.spill.IN_MEMORY", 0)
+    assert pennyweight.compare(frame).to_dict() == plain
+
+
+def test_ranks_stay_open_where_errors_decide():
+    rng = random.Random(2)
+    rows = [
+        attempt(name, task, rng, fate=ERROR if name == "C" else None)
+        for task in range(300)
+        for name in "ABC"
+    ]
+    found = pennyweight.compare(rows, metrics="pass_rate")
+    assert isinstance(found, Comparison)
+    assert [side.low for side in found.ranking.sides] == [1, 1, 1]
+    plain = [row for row in rows if row["status"] == "ok"]
+    alone = pennyweight.compare(plain, metrics="pass_rate").ranking
+    assert alone["A"].low > 1  # what leaving the errors out would show
