@@ -52,6 +52,11 @@ def _group() -> dict[str, Any]:
         },
         "statistics": {"type": "object", "additionalProperties": statistics},
         "repeats": _repeats(),
+        "pooled": {
+            "type": "object",
+            "additionalProperties": {"type": "integer", "minimum": 2},
+            "description": "How many subjects, tiers, data sets or tools are averaged over.",
+        },
     }
 
 

@@ -65,7 +65,7 @@ def test_json_has_the_structure_that_is_promised(path: Path) -> None:
     names = set(METRICS)
     assert list(group) == [
         *("group", "records", "errors", "tasks", "metrics", "intervals", "skipped", "skewed"),
-        *("statistics", "repeats"),
+        *("statistics", "repeats", "pooled"),
     ]
     assert (group["group"], group["records"], group["errors"]) == ({}, 40, 1)
     assert set(group["metrics"]) == set(group["intervals"]) == set(group["skipped"]) == names
@@ -309,7 +309,8 @@ def test_csv_guards_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
 def test_csv_has_one_row_for_each_group_and_metric(path: Path) -> None:
     out = pennyweight("score", path, "--by", "model", "--format", "csv").out
     rows = list(csv.DictReader(io.StringIO(out)))
-    assert list(rows[0]) == ["model", "metric", "value", "low", "high", "records", "skipped"]
+    columns = ("metric", "value", "low", "high", "records", "skipped", "pooled")
+    assert tuple(rows[0]) == ("model", *columns)
     assert len(rows) == 2 * len(METRICS)
     expected = scores(path, "--by", "model")[0]["metrics"]["accuracy"]
     assert float(rows[0]["value"]) == expected

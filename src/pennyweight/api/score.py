@@ -77,7 +77,7 @@ class ScoredRecords(Scores):
 def score(
     source: Given,
     *,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | None = (),
     metrics: str | Sequence[str] | None = None,
     confidence: float = 0.95,
     seed: int = 0,
@@ -103,8 +103,9 @@ def score(
     """Compute metrics of records, each with its interval.
 
     `source` is a path, a folder, `-`, a run (its id, a unique prefix, `latest`), several of them,
-    a Polars or pandas frame or an iterable of dicts. `by` names columns to group by, `metrics` the
-    metrics to compute (default: all). `map` names the foreign column behind a column of the record.
+    a Polars or pandas frame or an iterable of dicts. `by` names columns to group by; None shows
+    each subject, tier, data set and tool by itself. `metrics` are the metrics to compute (default:
+    all). `map` names the foreign column behind a column of the record.
     `where` leaves out records with other values, such as `{"tier": "T1", "passed": "false"}`.
     `per_task` names a file (JSONL or Parquet) that gets every record with its measures. `prices`
     and `checks` name a price list and a suite by which runs are priced and checked again. `scorers`
@@ -122,7 +123,8 @@ def score(
     0.5
     """
     scorers = named_scorers(scorers)
-    by = [by] if isinstance(by, str) else list(dict.fromkeys(by))
+    sides = by is None
+    by = [by] if isinstance(by, str) else list(dict.fromkeys(by or ()))
     options |= rules(answer, match)
     found = rematched(resolve(source, store, scorer=scorer, filter=filter), options)
     sources, unpriced = rescored(found, [*by, *(where or ())], prices=prices, checks=checks)
@@ -139,6 +141,7 @@ def score(
     elsewhere = None if on is None else ray_partitions(on, sources, by, alone)
     with PerTask.open(per_task) as sink, Spill.open(by) as spill:
         measured = work.measure(sources, sink, spill, elsewhere)
+        by = measured.sides if sides else by
         if measured.spilled:
             groups, about = LargeScores(work, spill, by).score(), spill.frame([*verdicts, "passed"])
         else:

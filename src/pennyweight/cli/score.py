@@ -32,7 +32,7 @@ Other column names that are recognized: {KNOWN_NAMES}.
 
 @click.command("score", epilog=EPILOG, no_args_is_help=True)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@names_option("--by", "Group by these columns.", "COLUMNS")
+@names_option("--by", "Group by these columns (tables: by subject, tier, data set).", "COLUMNS")
 @names_option("--metric", "Compute only these metrics.")
 @option("--all", "Show every metric, not only the most important ones.", is_flag=True)
 @option("--sort", "Best group first, by this metric (from four groups on: the headline).", "METRIC")
@@ -79,8 +79,15 @@ def command(
         metric = [*metric, sort]
     files: dict[str, Any] = {"per_task": per_task, "checks": checks, "on": on}
     brief = is_overview(format, every=all, sort=sort)
+    sides = None if format in {"table", "markdown"} else ()
     scores = score(
-        resolved, by=by, metrics=metric, estimand=estimand, overview=brief, **files, **options
+        resolved,
+        by=by or sides,
+        metrics=metric,
+        estimand=estimand,
+        overview=brief,
+        **files,
+        **options,
     )
     note_reading(scores, options["prices"])
     if not sum(group.records for group in scores.groups):

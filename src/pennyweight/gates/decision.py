@@ -100,6 +100,7 @@ def decide(
         baseline=baseline.name if baseline is not None else None,
         sequential=plan is not None,
         notes=tuple(notes(policy, records)),
+        pooled={n: number for n, number in records.pooled.items() if n not in policy.across},
     )
 
 

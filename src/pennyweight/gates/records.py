@@ -20,6 +20,7 @@ from pennyweight.scoring.estimates import Estimate, combine, estimates
 from pennyweight.scoring.groups import GROUP, Grouped, cluster, mean_values
 from pennyweight.scoring.large.spill import Spill
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
+from pennyweight.scoring.pooling import COLUMNS, several
 from pennyweight.scoring.repeats import Attempts
 from pennyweight.scoring.selection import cell_key, selects
 from pennyweight.sources.source import Source
@@ -67,6 +68,12 @@ class GateRecords:
         """The attempts without an error."""
         failed = (self.frame["status"].cast(pl.String) == "error").fill_null(value=False)
         return self.frame.filter(~failed) if failed.any() else self.frame
+
+    @property
+    def pooled(self) -> dict[str, int]:
+        """How many data sets, tools or tiers the records are of, if several."""
+        there = (name for name in COLUMNS if name in self.frame)
+        return several({name: self.frame[name].drop_nulls().n_unique() for name in there})
 
     @property
     def errors(self) -> int:

@@ -13,6 +13,7 @@ from pennyweight.gates.invariants import ATTEMPTS
 from pennyweight.gates.verdict import Decision, SideVerdict, Verdict
 from pennyweight.scoring.large.spill import Spill
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
+from pennyweight.scoring.pooling import most_pooled
 from pennyweight.sources.source import Source
 from pennyweight.text.format import plural
 from pennyweight.text.natural_order import natural
@@ -78,6 +79,7 @@ def joined(sides: Sequence[SideVerdict]) -> Verdict:
         notes=tuple(dict.fromkeys(note for one in sides for note in one.verdict.notes)),
         sides=tuple(sides),
         evidence=replace(first.evidence, side="", left_out=left_out),
+        pooled=most_pooled(one.verdict.pooled for one in sides),
     )
 
 

@@ -146,6 +146,8 @@ class Verdict(Result):
     sides: tuple[SideVerdict, ...] = ()
     """The verdict on each side, if every side was decided; `gates` are those of all sides."""
     evidence: VerdictEvidence = field(default=VerdictEvidence(), repr=False, compare=False)
+    pooled: Mapping[str, int] = field(default_factory=dict)
+    """How many data sets, tools or (across tiers) tiers the records are of, if several."""
 
     @property
     def verdict(self) -> Word:
@@ -196,5 +198,6 @@ class Verdict(Result):
             "baseline": self.baseline,
             "notes": list(self.notes),
             "gates": [gate.to_dict() for gate in self.gates],
+            **({"pooled": dict(self.pooled)} if self.pooled else {}),
             **({"sides": [one.to_dict() for one in self.sides]} if self.sides else {}),
         }

@@ -18,7 +18,8 @@ from pennyweight.render.page.board import RANK_RANGES, BoardChoice, BoardRow, Bo
 from pennyweight.render.page.leaderboard import leaderboard
 from pennyweight.render.plain import csv_table, side_line
 from pennyweight.render.report import Report, html, markdown
-from pennyweight.render.view import difference, difference_grid, families, metric_cells
+from pennyweight.render.view import difference, difference_grid, families, metric_cells, value_head
+from pennyweight.scoring.pooling import pooled_words
 from pennyweight.text.format import count, level, probability
 from pennyweight.text.safe import clean
 
@@ -218,17 +219,18 @@ def _metric_rows(digest: Mapping[str, Any]) -> list[list[Any]]:
 
 def latex(digest: Mapping[str, Any]) -> str:
     r"""Write the metrics that have a value as LaTeX tables, for `\input`: the whole, each side."""
-    tables = [_latex_metrics(digest["whole"], "")]
+    tables = [_latex_metrics(digest["whole"], "", value_head(digest))]
     tables += [_latex_metrics(side, side_line(side["name"])) for side in digest["sides"]]
     return "\n".join(tables)
 
 
-def _latex_metrics(group: Mapping[str, Any], side: str) -> str:
+def _latex_metrics(group: Mapping[str, Any], side: str, head: str = "") -> str:
     rows: list[tuple[str, ...] | str] = []
     for family in families(group, known=True):
         rows.append(family["title"])
         rows += map(metric_cells, family["rows"])
-    return _tabular("lrrr", ("metric", "value", "interval", "records"), rows, side)
+    head = head or pooled_words(group["pooled"]) or "value"
+    return _tabular("lrrr", ("metric", head, "interval", "records"), rows, side)
 
 
 def _pair_rows(pairs: Sequence[Mapping[str, Any]]) -> list[list[Any]]:

@@ -22,6 +22,7 @@ from pennyweight.render.scores_table import MAX_WIDTH
 from pennyweight.render.terminal import GAP, Terminal, borderless
 from pennyweight.scoring.estimands import USUAL
 from pennyweight.scoring.overview import best_first, is_choice, is_curve
+from pennyweight.scoring.pooling import pooled_words
 from pennyweight.scoring.scores import Group, Scores
 from pennyweight.scoring.sides import side_name
 from pennyweight.text.format import MISSING, count, level, plural
@@ -103,7 +104,7 @@ class Leaderboard:
     def markdown(self) -> str:
         """Write one Markdown table; each interval is in brackets."""
         head, *body = self._cells(narrow=False)
-        rows = [[cell.replace("\n", " (") + ")" * ("\n" in cell) for cell in row] for row in body]
+        rows = [[_in_one_line(cell) for cell in row] for row in body]
         return markdown_table([head, *rows], right=range(1, len(head)))
 
     def tables(self, width: int) -> tuple[list[Table], list[str]]:
@@ -127,12 +128,18 @@ class Leaderboard:
         rows = [[one_line(", ".join(sides[0].group)), "records", *self.names]]
         for side in sides:
             errors = plural(side.errors, "error") if side.errors else ""
-            rows.append([_side_name(side), "\n".join(filter(None, (count(side.records), errors)))])
+            parts = count(side.records), errors, *pooled_words(side.pooled).split(", ")
+            rows.append([_side_name(side), "\n".join(filter(None, parts))])
             for name in self.names:
                 others = [other[name] for other in sides]
                 cells = estimate_cells(name, side[name], narrow=narrow, others=others)
                 rows[-1].append("\n".join(filter(None, cells)))
         return rows
+
+
+def _in_one_line(cell: str) -> str:
+    first, *more = cell.split("\n")
+    return f"{first} ({', '.join(more)})" if more else first
 
 
 def _side_name(group: Group) -> str:

@@ -20,7 +20,8 @@ from pennyweight.render.verdict import verdict_view
 from pennyweight.render.view import spark
 from pennyweight.scoring.comparison import Comparison
 from pennyweight.scoring.estimates import Estimate
-from pennyweight.scoring.scores import Scores
+from pennyweight.scoring.pooling import pooled_words
+from pennyweight.scoring.scores import Group, Scores
 from pennyweight.text.format import level, probability
 
 if TYPE_CHECKING:
@@ -74,13 +75,21 @@ def _scores_view(scores: Scores) -> dict[str, Any]:
         more.append(f"{len(scores.groups) - MAX_GROUPS:,} more groups; to_polars() has them.")
     return {
         "by": ", ".join(groups[0].group),
-        "groups": [" / ".join(map(_value, g.group.values())) or "value" for g in groups],
+        "groups": [_head(g) for g in groups],
+        "pooled": [pooled_words(g.pooled) for g in groups] if any(g.group for g in groups) else [],
         "records": [f"{g.records:,}" for g in groups],
         "errors": [f"{g.errors:,}" for g in groups] if any(g.errors for g in groups) else None,
         "rows": [_row(name, [group[name] for group in groups]) for name in names],
         "title": f"{level(scores.confidence)} confidence intervals are shown below the values.",
         "more": more,
     }
+
+
+def _head(group: Group) -> str:
+    """Write the head of a column of values."""
+    if group.group:
+        return " / ".join(map(_value, group.group.values()))
+    return pooled_words(group.pooled) or "value"
 
 
 def _value(value: Any) -> str:

@@ -21,7 +21,14 @@ from pennyweight.render.page.leaderboard import leaderboard
 from pennyweight.render.page.reasoning_panel import reasoning_panel
 from pennyweight.render.plain import markdown_code, markdown_table, markdown_text
 from pennyweight.render.repeats import repeat_words
-from pennyweight.render.view import families, interval_words, key_figures, metric_cells, side_rows
+from pennyweight.render.view import (
+    families,
+    interval_words,
+    key_figures,
+    metric_cells,
+    side_rows,
+    value_head,
+)
 from pennyweight.text.format import plural
 
 if TYPE_CHECKING:
@@ -133,7 +140,7 @@ def markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
     lines += ["## All metrics", "", *(f"{markdown_text(line)}\n" for line in said)]
     shown = [row for family in families(whole) for row in family["rows"]]
     rows = [metric_cells(row) for row in shown]
-    heads = ("metric", "value", "interval", "records")
+    heads = ("metric", value_head(report.digest), "interval", "records")
     lines.append(markdown_table([heads, *rows], right=(1, 2, 3)))
     few = interval_words([whole])
     few += skewed_line([row["name"] for row in shown if row["skewed"]])

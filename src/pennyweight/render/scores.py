@@ -12,6 +12,7 @@ from pennyweight.render.plain import csv_table, json_text, markdown_table, markd
 from pennyweight.render.repeats import repeat_lines
 from pennyweight.scoring.estimands import Estimand
 from pennyweight.scoring.overview import LEADERBOARD_FROM, best_first, overview
+from pennyweight.scoring.pooling import pooled_words
 from pennyweight.scoring.scores import Group, Scores, json_value
 from pennyweight.text.format import count, level, plural
 
@@ -91,11 +92,13 @@ def pass_line(groups: Sequence[Group], names: Sequence[str]) -> list[str]:
 def _csv(scores: Scores) -> str:
     """Write one row for each group and metric, with raw numbers."""
     keys = list(scores.groups[0].group) if scores.groups else []
-    rows: list[list[object]] = [[*keys, "metric", "value", "low", "high", "records", "skipped"]]
+    heads = ("metric", "value", "low", "high", "records", "skipped", "pooled")
+    rows: list[list[object]] = [[*keys, *heads]]
     for group in scores.groups:
         for name, e in group.estimates.items():
             ends = [json_value(x) for x in (e.value, e.low, e.high)]
-            rows.append([*group.group.values(), name, *ends, e.records, e.skipped])
+            pooled = pooled_words(group.pooled).removesuffix(" pooled")
+            rows.append([*group.group.values(), name, *ends, e.records, e.skipped, pooled])
     return csv_table(rows)
 
 
@@ -106,7 +109,8 @@ def _markdown(scores: Scores, names: Sequence[str], more: Sequence[str]) -> str:
         if group.group:
             parts.append(f"### {markdown_text(group.name)}\n")
         parts.append(f"{counts(group)}\n")
-        rows = [["metric", "value", interval_title(scores), "records"]]
+        head = pooled_words(group.pooled) or "value"
+        rows = [["metric", head, interval_title(scores), "records"]]
         for name in names:
             e = group[name]
             rows.append([name, *estimate_cells(name, e), count(e.records)])

@@ -25,6 +25,7 @@ from pennyweight.render.terminal import GAP, Terminal, borderless
 from pennyweight.scoring.estimands import USUAL
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.overview import is_choice
+from pennyweight.scoring.pooling import pooled_words
 from pennyweight.scoring.scores import Group, Scores, Statistics
 from pennyweight.scoring.sides import side_name
 from pennyweight.text.format import MISSING, count, level, quantity
@@ -76,10 +77,11 @@ def _one_group(scores: Scores, group: Group, rows: _Rows, width: int) -> Table:
     Numbers are never cut: they get their room first, names and reasons fold in the rest.
     """
     shown = [name for _, members in rows for name in members]
+    head = pooled_words(group.pooled) or "value"
     known = {n: estimate_cells(n, group[n]) for n in shown if group[n].value is not None}
     title = interval_title(scores)
     least = (_VALUE_WIDTH, _ENDS_WIDTH) if _has_all_metrics(group) else (len("value"), len(title))
-    values = max(least[0], *(len(value) for value, _ in known.values()), 0)
+    values = max(least[0], *map(len, head.split(", ")), *(len(v) for v, _ in known.values()))
     ends = max(least[1], *(len(interval) for _, interval in known.values()), 0)
     records = max(len("records"), *(len(count(group[n].records)) for n in known), 0)
     left = width - values - records - 3 * GAP
@@ -89,7 +91,7 @@ def _one_group(scores: Scores, group: Group, rows: _Rows, width: int) -> Table:
     reasons = max((len(why_missing(n, group)) for n in shown if n not in known), default=0)
     table = borderless()
     table.add_column("metric", width=names, overflow="fold")
-    table.add_column("value", justify="right", width=values, no_wrap=True)
+    table.add_column(head, justify="right", width=values)
     table.add_column(title, justify="right", width=max(ends, min(reasons, left - names)))
     table.add_column("records", justify="right", width=records, no_wrap=True)
     for family, members in rows:
@@ -159,6 +161,9 @@ def _side_by_side(groups: Sequence[Group], rows: _Rows, width: int, cell: int) -
         table.add_column(one_line(values), justify="right", width=cell, overflow="fold")
     table.add_row("records", *(count(g.records) for g in groups))
     table.add_row("errors", *(count(g.errors) for g in groups))
+    if any(g.pooled for g in groups):
+        said = (pooled_words(g.pooled).removesuffix(" pooled") for g in groups)
+        table.add_row("pooled", *(words.replace(", ", "\n") for words in said))
     for family, names in known.items():
         if family and names:
             table.add_row(Text(family, "bold"))

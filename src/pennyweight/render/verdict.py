@@ -21,6 +21,7 @@ from pennyweight.render.plain import (
     without_ci_commands,
     wrapped,
 )
+from pennyweight.scoring.pooling import pooled_words
 from pennyweight.text.format import (
     MISSING,
     count,
@@ -176,6 +177,8 @@ def summary(verdict: Verdict) -> str:
     records = plural(verdict.records, "record")
     if verdict.errors:
         records += f", including {plural(verdict.errors, 'error')}"
+    if words := pooled_words(verdict.pooled):
+        records += f" ({words})"
     blocking = [gate.verdict for gate in verdict.gates if gate.level == "blocking"]
     numbers = {"failed": blocking.count("fail"), "undecided": blocking.count("inconclusive")}
     open_ = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)

@@ -11,9 +11,10 @@ from pennyweight.define import Metric
 from pennyweight.render.catalogue import by_family, needs, tabled
 from pennyweight.render.format import difference_cells, estimate_cells, is_amount, unseen_line
 from pennyweight.scoring.estimates import Estimate, Value
+from pennyweight.scoring.pooling import pooled_words
 from pennyweight.store.store import StoredRun
 from pennyweight.suite.narrowing import change_words, part_words
-from pennyweight.text.format import MISSING, count, money, times
+from pennyweight.text.format import MISSING, count, money, plural, times
 from pennyweight.text.notation import SHARE
 from pennyweight.text.safe import clean
 
@@ -100,7 +101,16 @@ def spark_of(
 
 def key_figures(group: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the few figures at the top."""
-    return figures_of(group, KEY_FIGURES)[:MAX_KEY_FIGURES]
+    figures = figures_of(group, KEY_FIGURES)[:MAX_KEY_FIGURES]
+    words = pooled_words(group["pooled"])
+    return [{**one, "title": f"{one['title']}, {words}"} for one in figures] if words else figures
+
+
+def value_head(digest: Mapping[str, Any]) -> str:
+    """Return the head of a column of values over all records, which says what is pooled in it."""
+    sides = len(digest["sides"])
+    every = f"{plural(sides, 'side')} pooled" if sides > 1 else "value"
+    return pooled_words(digest["whole"]["pooled"]) or every
 
 
 def figures_of(group: Mapping[str, Any], titles: Mapping[str, str]) -> list[dict[str, Any]]:

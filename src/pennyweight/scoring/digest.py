@@ -16,7 +16,7 @@ from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 from pennyweight.scoring.sides import side_name
 
-VERSION = 26
+VERSION = 27
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The metrics that can be the headline of records: `headline_of` chooses."""
@@ -60,6 +60,8 @@ class GroupDigest(TypedDict):
     """The attempts at its tasks; None if no task was tried several times."""
     labelled: bool
     """Whether targets are labels, so that precision and recall mean something."""
+    pooled: dict[str, int]
+    """How many subjects, tiers, data sets or tools are averaged over, if several."""
 
 
 class PairDigest(TypedDict):
@@ -220,6 +222,7 @@ def group_digest(group: Group) -> GroupDigest:
         "statistics": scores["statistics"],
         "repeats": scores["repeats"],
         "labelled": group.labelled,
+        "pooled": scores["pooled"],
     }
 
 

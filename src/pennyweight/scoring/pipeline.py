@@ -27,6 +27,8 @@ from pennyweight.scoring.large.doubles import report_doubles, suspects, without_
 from pennyweight.scoring.large.spill import Spill
 from pennyweight.scoring.overview import candidates
 from pennyweight.scoring.per_task import PerTask
+from pennyweight.scoring.pooling import COLUMNS as POOLED
+from pennyweight.scoring.pooling import FOREIGN, apart, several
 from pennyweight.scoring.repeats import SIDE, check_repeat_options, repeats
 from pennyweight.scoring.scores import Group, Statistics
 from pennyweight.scoring.selection import refuse_empty, selects
@@ -67,6 +69,18 @@ class Measured:
     unused: tuple[str, ...]
     spilled: Spill | None = None
     """The records, if they are too many for memory; the frame is then empty."""
+
+    @property
+    def sides(self) -> list[str]:
+        """The columns that show each side by itself; none if there is one side, or too many."""
+        if self.spilled is None:
+            return apart(lambda names: self.frame.select(names).unique())
+        spill, parts = self.spilled, range(len(self.spilled.parts))
+
+        def values(names: Sequence[str]) -> pl.DataFrame:
+            return pl.concat(spill.read(names, n, named=True).unique() for n in parts).unique()
+
+        return apart(values)
 
     @property
     def left_out(self) -> int:
@@ -194,6 +208,7 @@ def _unused(loaded: Loaded, plan: _Plan) -> tuple[str, ...]:
         return ()
     mapped = plan.wanted.mapping.sources
     known = {name for column in COLUMNS for name in (column.name, *mapped[column.name])}
+    known |= {*FOREIGN}
     own = EXPORTED if "fingerprint" in loaded.present else frozenset()
     return tuple(sorted(loaded.present - known - {*plan.by, *plan.where} - own))
 
@@ -224,18 +239,19 @@ class _Plan:
         told: Collection[str] = (),
     ) -> _Plan:
         """`told` are columns that are only read so that a mistake in their names is told."""
-        inputs = needed_columns(metrics, options) | {*DESCRIBED, *also}
+        inputs = needed_columns(metrics, options) | {*DESCRIBED, *also, "tool"}
         behind = needed_measures([*sorted(inputs), *by, *where])
         read = {*KEY, "status", "error", *by, *where, *inputs, *told}
         read |= {n for m in behind for n in m.inputs}
         columns = [c.name for c in COLUMNS if everything or c.type != "string" or c.name in read]
         own = {*BY_NAME, *MEASURES, FILE}
-        others = [n for n in dict.fromkeys((*by, *where, *also)) if n not in own]
+        pooled = () if everything else FOREIGN
+        others = [n for n in dict.fromkeys((*by, *where, *also, *pooled)) if n not in own]
         return cls(
             RecordConverter(mapped, columns, others, everything),
             measure_passes(MEASURES.values() if everything else behind, options),
-            sorted({*by, *KEY, "status", *inputs, LINE, FILE}),
-            {*by, "task_id", "status", *SIDE, *inputs},
+            sorted({*by, *KEY, "status", *inputs, *POOLED, LINE, FILE}),
+            {*by, "task_id", "status", *SIDE, *inputs, *POOLED},
             by,
             where,
         )
@@ -254,10 +270,19 @@ class _Plan:
         def take(frame: pl.DataFrame) -> pl.DataFrame:
             if sink:
                 sink.add(frame)
-            kept = frame.select(self.keep).with_columns(pl.col(FEW).cast(pl.Categorical))
+            foreign = (_foreign(frame, name) for name in FOREIGN)
+            frame = frame.with_columns(foreign).select(self.keep)
+            few = [name for name in (*FEW, *FOREIGN) if name not in self.by or name in FEW]
+            kept = frame.with_columns(pl.col(few).cast(pl.Categorical))
             return spill.take(kept) if spill else kept
 
         return take
+
+
+def _foreign(frame: pl.DataFrame, name: str) -> pl.Expr:
+    """Return a column that a table may have as text; null without one that names anything."""
+    there = name in frame.columns and not frame.schema[name].is_nested()
+    return (pl.col(name) if there else pl.lit(None)).cast(pl.String).alias(name)
 
 
 def _own_options(sources: Sequence[Source]) -> dict[str, Any]:
@@ -347,10 +372,19 @@ def _counted(frame: pl.DataFrame, groups: int) -> list[dict[str, Any]]:
     failed = pl.col("status") == "error"
     everything, scored = (Grouped(f, groups, {}, 0.0, 0) for f in (frame, frame.filter(~failed)))
     counts = everything.aggregate([pl.len().alias("records"), failed.sum().alias("errors")])
+    values = [pl.col(n).drop_nulls().n_unique() for n in POOLED if n in frame.columns]
+    pooled = everything.aggregate(values).fill_null(0).to_dicts()
     rows = scored.aggregate([described(name) for name in DESCRIBED]).to_dicts()
     return [
-        {**count, "tasks": tasks, "statistics": {n: statistics_of(row) for n, row in found.items()}}
-        for count, tasks, found in zip(counts.to_dicts(), scored.tasks, rows, strict=True)
+        {
+            **count,
+            "tasks": tasks,
+            "statistics": {n: statistics_of(row) for n, row in found.items()},
+            "pooled": several(values),
+        }
+        for count, tasks, found, values in zip(
+            counts.to_dicts(), scored.tasks, rows, pooled, strict=True
+        )
     ]
 
 

@@ -13,6 +13,7 @@ from pennyweight.define import METRICS
 from pennyweight.errors import unknown
 from pennyweight.scoring.estimands import USUAL, Estimand
 from pennyweight.scoring.estimates import Estimate, Value
+from pennyweight.scoring.pooling import pooled_words
 from pennyweight.scoring.repeats import Repeats
 from pennyweight.scoring.result import Result
 from pennyweight.text.format import MISSING, estimate, plural, quantity
@@ -73,6 +74,9 @@ class Group:
     labelled: bool = False
     """Whether targets are labels: few different ones, each of several tasks, or a positive one."""
 
+    pooled: Mapping[str, int] = field(default_factory=dict)
+    """How many values each column has that tells sides, data sets or tools apart, if several."""
+
     def __getitem__(self, metric: str) -> Estimate:
         if metric not in self.estimates:
             raise KeyError(unknown("Metric", metric, self.estimates))
@@ -113,6 +117,7 @@ class Group:
                 for n, s in self.statistics.items()
             },
             "repeats": None if self.repeats is None else self.repeats.to_dict(),
+            "pooled": dict(self.pooled),
         }
 
 
@@ -215,7 +220,8 @@ def json_value(value: Value | int) -> Value | int:
 
 
 def _lines(group: Group) -> str:
-    lines = [f"{group.name}: {plural(group.records, 'record')}, {plural(group.errors, 'error')}"]
+    counts = [plural(group.records, "record"), plural(group.errors, "error")]
+    lines = [f"{group.name}: {', '.join(filter(None, (*counts, pooled_words(group.pooled))))}"]
     for name, e in group.estimates.items():
         value, ends = _written(e, METRICS[name].unit if name in METRICS else "")
         lines.append(f"  {name:<24}{value:>10}  {ends}".rstrip())

@@ -14,6 +14,7 @@ import polars as pl
 from pennyweight.measures.answer import VERIFY
 from pennyweight.metrics.scores import ScoreColumn
 from pennyweight.record import KEY_IN_RUN
+from pennyweight.scoring.pooling import FOREIGN
 from pennyweight.sources.chunks import Rows
 from pennyweight.sources.parsing import Names
 from pennyweight.sources.source import Source
@@ -189,11 +190,14 @@ class RunSource(Source):
     def chunks(self, names: Names) -> Iterator[Rows]:
         """Yield the records in chunks."""
         first = 1
-        further = self.task_columns or "context" in names or "choices" in names
+        own = is_imported(self.run.settings)  # its log says what each record belongs to
+        further = self.task_columns or "context" in names or "choices" in names or own
         wanted = None if names.all else frozenset((*names, "extra")) if further else names
         for read in self.frames(wanted):
             self._check_logprobs(read)
             frame = self.with_task_columns(read)
+            if "suite" in names and "suite" not in frame.columns and not own:
+                frame = frame.with_columns(pl.lit(self.run.suite).alias("suite"))
             yield Rows(self.name, frame.lazy(), range(first, first + frame.height))
             first += frame.height
 
@@ -211,7 +215,7 @@ class RunSource(Source):
         """Add the further columns of the tasks, which records store as JSON."""
         if "extra" not in frame.columns:
             return frame
-        names = [*self.task_columns]
+        names = [*self.task_columns, *(FOREIGN if is_imported(self.run.settings) else ())]
         names += [
             name
             for name in ("context", "choices")

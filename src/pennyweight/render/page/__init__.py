@@ -70,7 +70,13 @@ def environment(*folders: Path) -> Environment:
     from pennyweight.render.page.board_rows import board_rows  # noqa: PLC0415
     from pennyweight.render.page.grid import grid_heads  # noqa: PLC0415
     from pennyweight.render.page.metric_titles import metric_title  # noqa: PLC0415
-    from pennyweight.render.view import difference, interval_words, multiple, when  # noqa: PLC0415
+    from pennyweight.render.view import (  # noqa: PLC0415
+        difference,
+        interval_words,
+        multiple,
+        value_head,
+        when,
+    )
 
     made = Environment(
         loader=FileSystemLoader([FOLDER, *folders]),
@@ -83,7 +89,7 @@ def environment(*folders: Path) -> Environment:
     filters = (
         *(visible, when, difference, multiple, cell, column, count, level, money, declared, plural),
         *(probability, share, heading, unbroken, interval_words, metric_title, middle, side_line),
-        *(board_rows, grid_heads),
+        *(board_rows, grid_heads, value_head),
     )
     made.filters.update({function.__name__: function for function in filters})
     made.filters["measured"] = lambda value, name: measured(name, value)

@@ -25,6 +25,7 @@ from pennyweight.render.page.board import (
 )
 from pennyweight.render.page.board_sides import NAME, board_sides
 from pennyweight.render.page.metric_titles import MetricTitle, metric_title
+from pennyweight.scoring.pooling import most_pooled, pooled_words
 from pennyweight.text.format import p_value, plural
 
 FOLD = 15
@@ -58,7 +59,9 @@ def board_of(digest: Mapping[str, Any], by: str = "") -> Mapping[str, Any] | Non
 def _title(board: Mapping[str, Any], *, alone: bool, curve: bool) -> str:
     if curve:
         return "Points of the probe"
-    return f"By {board_name(board['by'])}" if alone else "Leaderboard"
+    title = f"By {board_name(board['by'])}" if alone else "Leaderboard"
+    words = pooled_words(most_pooled(side["pooled"] for side in board["sides"]))
+    return f"{title}, {words}" if words else title
 
 
 def leaderboard(

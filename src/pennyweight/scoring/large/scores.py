@@ -22,6 +22,7 @@ from pennyweight.scoring.pipeline import (
     has_labels,
     statistics_of,
 )
+from pennyweight.scoring.pooling import COLUMNS, several
 from pennyweight.scoring.repeats import SIDE, repeats_in
 from pennyweight.scoring.scores import Group
 from pennyweight.stats.resample import CLUSTER
@@ -48,6 +49,7 @@ class LargeScores:
         labelled = bool(self.work.options.get("positive")) or self._has_labels()
         names = [n for n in ("passed", "impl_rate", *SIDE, *_JUDGES) if n in self.spill.schema]
         repeated = repeats_in(self._scored(names))
+        pooled = {n: self._values_of(n) for n in COLUMNS if self.spill.filled[n]}
         return tuple(
             Group(
                 group,
@@ -58,6 +60,7 @@ class LargeScores:
                 tasks=self._tasks[g],
                 repeats=repeated[g],
                 labelled=labelled,
+                pooled=several({name: counts[g] for name, counts in pooled.items()}),
             )
             for g, group in enumerate(self.groups)
         )
@@ -228,6 +231,13 @@ class LargeScores:
             rows = [one.aggregate([described(name)])[name][0] for one in parts]
             result[name] = [statistics_of(row) for row in rows]
         return result
+
+    def _values_of(self, column: str) -> list[int]:
+        """Count the values of a column in each group."""
+        rows = pl.DataFrame([self._numbers, self.spill.column(column, named=True)])
+        found = rows.drop_nulls().unique().group_by(GROUP).len()
+        counts = dict(found.iter_rows())
+        return [counts.get(group, 0) for group in range(len(self.groups))]
 
     def _has_labels(self) -> bool:
         name = "normalized_target"
