@@ -382,6 +382,40 @@ _ACROSS: Fields = {
 }
 
 
+_PARTS = {"type": "array", "items": {"type": "string"}}
+_EXAM: Fields = {
+    "tasks": (
+        {**_COUNT, "type": ["integer", "null"]},
+        "How many tasks several sides tried, by their names; null if none of them changed.",
+    ),
+    "changed": (_COUNT, "How many of these are not the same on all sides, and are left out."),
+    "parts": (
+        {"type": "object", "additionalProperties": _COUNT},
+        "In how many of them each part differs, such as input, target or checks.",
+    ),
+    "examples": (
+        {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"task": {"type": "string"}, "parts": _PARTS},
+                "required": ["task", "parts"],
+            },
+        },
+        "The first 1,000 of them, each with the parts that differ.",
+    ),
+    "prompts": (
+        _COUNT,
+        "On how many tasks only the inputs differ, where the sides are several prompts.",
+    ),
+    "known": (
+        {"type": "object", "additionalProperties": {"enum": ["whole", "parts", "unknown"]}},
+        "What each side says of its tasks.",
+    ),
+    "reruns": (_PARTS, "The commands that try the changed tasks again."),
+}
+
+
 def comparison_schema() -> dict[str, Any]:
     """Describe a comparison of sides."""
     side = {"name": {"type": "string"}, **_group(), **_described(_SIDE)}
@@ -417,6 +451,11 @@ def comparison_schema() -> dict[str, Any]:
             "anyOf": [{"type": "null"}, _object(tasks)],
             "description": "What the tasks that all sides tried contribute, the ten that move "
             "the differences most; 'compare --tasks' lists all.",
+        },
+        "exam": {
+            "anyOf": [{"type": "null"}, _object(_described(_EXAM))],
+            "description": "How far the sides took the same exam. Tasks that changed are left out "
+            "of everything else.",
         },
         "words": {"type": "array", "items": {"type": "string"}},
     }

@@ -7,6 +7,7 @@ import pytest
 import pennyweight
 from gates.samples import share
 from generate import many
+from pennyweight.api.baseline import set_baseline
 from pennyweight.errors import InputError, PennyweightError, UsageError
 from pennyweight.gates import baseline_gate, threshold_gate
 from pennyweight.scoring.large import spill
@@ -215,3 +216,77 @@ def test_of_very_many_scenarios_the_others_are_counted(monkeypatch):
     gates = [{"metric": "pass_rate", "threshold": ">= 90%"}]
     (found,) = pennyweight.gate(share(10, 30), {"gates": gates}).to_dict()["gates"]
     assert (len(found["scenarios"]), found["more_scenarios"]) == (3, 17)
+
+
+BETTER = {"gates": [{"metric": "accuracy", "better": True, "on": "confident"}]}
+
+
+def asked(right, change=lambda i: {}, tasks=80):
+    """Records of a gate: the first so many are right; `change` edits tasks."""
+    rows = []
+    for i in range(tasks):
+        row = {"task_id": f"q{i}", "input": f"{i}?", "target": f"t{i}"} | change(i)
+        rows.append({**row, "answer": row["target"] if i < right else "wrong"})
+    return rows
+
+
+def test_a_gate_on_a_changed_exam_is_inconclusive_and_names_what_to_run_again(tmp_path):
+    before = write(tmp_path / "before.jsonl", asked(30))
+    easy = asked(70, lambda i: {"input": f"Easy: {i}?"} if i < 40 else {})
+    found = pennyweight.gate(easy, BETTER, baseline=before)
+    (gate,) = (one for one in found.gates if one.metric == "accuracy")
+    assert (found.verdict, found.exit_code, gate.verdict) == ("inconclusive", 3, "inconclusive")
+    assert gate.why.startswith(
+        "the exam has changed: 40 of 80 tasks differ between the baseline and these records and "
+        "are left out: q0 (the input), q1 (the input), q2 (the input) and 37 more."
+    )
+    assert gate.tasks == 40
+    assert found.to_dict()["exam"]["changed"] == 40
+
+
+def test_gates_without_a_baseline_are_decided_on_a_changed_exam(tmp_path):
+    before = write(tmp_path / "before.jsonl", asked(30))
+    both = {"gates": [*BETTER["gates"], {"metric": "accuracy", "threshold": ">= 99%"}]}
+    found = pennyweight.gate(asked(70, lambda i: {"target": f"u{i}"}), both, baseline=before)
+    words = {one.rule.paired: one.verdict for one in found.gates if one.rule}
+    assert (found.verdict, words) == ("fail", {True: "inconclusive", False: "fail"})
+
+
+def test_a_gate_on_other_tasks_of_the_exam_is_decided(tmp_path):
+    def changed(i):
+        return {"category": "hard" if i < 40 else "easy", **({"target": "u"} if i < 3 else {})}
+
+    def one(category):
+        return {"gates": [{**BETTER["gates"][0], "category": category}]}
+
+    before = write(tmp_path / "before.jsonl", asked(0, lambda i: {**changed(i), "target": f"t{i}"}))
+    verdicts = [
+        pennyweight.gate(asked(80, changed), one(category), baseline=before).verdict
+        for category in ("easy", "hard")
+    ]
+    assert verdicts == ["pass", "inconclusive"]
+
+
+def test_a_gate_is_inconclusive_where_the_baseline_was_graded_differently(tmp_path):
+    before = write(tmp_path / "b.jsonl", asked(0, lambda i: {"grading_digest": "1 judges=1"}))
+    now = asked(80, lambda i: {"grading_digest": "1 judges=2"})
+    found = pennyweight.gate(now, BETTER, baseline=before)
+    gate = next(one for one in found.gates if one.metric == "accuracy")
+    assert (found.verdict, gate.value) == ("inconclusive", None)
+    assert "are graded differently: the judges." in gate.why
+
+
+def test_a_gate_says_that_its_baseline_had_another_prompt(tmp_path):
+    before = write(tmp_path / "before.jsonl", asked(0))
+    now = asked(80, lambda i: {"input": f"Think. {i}?"})
+    found = pennyweight.gate(now, BETTER, baseline=before)
+    assert found.verdict == "pass"
+    assert any("different prompts over the same tasks" in note for note in found.notes)
+
+
+def test_a_saved_baseline_keeps_the_exam(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    set_baseline("main", asked(30))
+    easy = asked(70, lambda i: {"target": "u"} if i < 40 else {})
+    assert pennyweight.gate(easy, BETTER, baseline="main").verdict == "inconclusive"
+    assert pennyweight.gate(asked(70), BETTER, baseline="main").verdict == "pass"

@@ -133,7 +133,10 @@ def _decided(
     plan, run = _plan(runs, where), runs[0] if len(runs) == 1 else None
     stamp = _stamp(run) if run else ""
     across = loaded.across
-    records = read_records(sources, metrics, loaded.options, where=where, across=across, **reading)
+    records = read_records(
+        sources, metrics, loaded.options, where=where, across=across, paired=loaded.paired,
+        **reading,
+    )  # fmt: skip
     before = versus.baseline
     if before is not None and not isinstance(before, GateRecords):
         before = baseline_records(

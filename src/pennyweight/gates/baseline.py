@@ -21,7 +21,9 @@ from pennyweight.catalogue import METRICS
 from pennyweight.define import dtype, needed_columns
 from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.gates.records import CONTEXT, GateRecords, numbered
+from pennyweight.scoring.exam import EXAM
 from pennyweight.sources.home import create_folder
+from pennyweight.sources.source import Rerun
 
 FOLDER = Path(".pennyweight", "baselines")
 _KEY = "pennyweight.baseline"
@@ -128,14 +130,17 @@ def load(name: str, options: Mapping[str, Any], metrics: Sequence[str] = ()) -> 
             [f"{baseline.path}: has no {', '.join(missing)}; {by}."],
             hint=f"'pennyweight baseline set {name} RUN' replaces it.",
         )
-    absent = [column for column in CONTEXT if column not in frame.columns]
+    absent = [column for column in (*CONTEXT, *EXAM) if column not in frame.columns]
     frame = frame.with_columns(pl.lit(None, dtype=dtype(c)).alias(c) for c in absent)
+    again = f"pennyweight run --resume {baseline.run}, then "
+    again += f"pennyweight baseline set {name} {baseline.run}"
     return GateRecords(
         numbered(frame),
         options,
         name=f"baseline {name} ({baseline.source})",
         planned=baseline.planned,
         remaining=max(0, (baseline.planned or 0) - frame.height),
+        reruns={baseline.run: Rerun(baseline.created, again)} if baseline.run else {},
     )
 
 

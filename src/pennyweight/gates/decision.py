@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Protocol
 
+import polars as pl
+
 from pennyweight.catalogue import FURTHER_NEEDS, METRICS, columns_behind
 from pennyweight.errors import UsageError
 from pennyweight.gates.baseline_gate import BaselineTest
@@ -21,6 +23,7 @@ from pennyweight.gates.threshold import shown
 from pennyweight.gates.threshold_gate import ThresholdTest
 from pennyweight.gates.verdict import Decision, Verdict, Word
 from pennyweight.record import KEY
+from pennyweight.scoring.exam import REGRADED, ExamMatch, how_to_regrade, rows_of
 from pennyweight.text.format import plural
 
 Prepared = ThresholdTest | BaselineTest
@@ -81,6 +84,7 @@ def decide(
     baseline = baseline.under(policy) if baseline is not None else None
     if plan is not None:
         records = replace(records, remaining=0)  # the plan counts them
+    exam = exam_of(records, baseline) if baseline is not None and policy.paired else None
     decisions = [
         *must_nots(records),
         *required(policy, records, plan),
@@ -88,7 +92,7 @@ def decide(
     ]
     for level in ("blocking", "warning"):
         gates = tuple(gate for gate in policy.gates if gate.level == level)
-        decisions += _Level(policy, gates, baseline, plan, sides).decide(records)
+        decisions += _Level(policy, gates, baseline, plan, sides, exam).decide(records)
     order = {gate.name: place for place, gate in enumerate(policy.gates)}
     decisions.sort(key=lambda d: order.get(d.name, -1))
     return Verdict(
@@ -99,9 +103,17 @@ def decide(
         error_rate=policy.error_rate,
         baseline=baseline.name if baseline is not None else None,
         sequential=plan is not None,
-        notes=tuple(notes(policy, records)),
+        notes=(*notes(policy, records), *(exam.remarks() if exam else ())),
+        exam=exam,
         pooled={n: number for n, number in records.pooled.items() if n not in policy.across},
     )
+
+
+def exam_of(records: GateRecords, baseline: GateRecords) -> ExamMatch:
+    """Compare the exam of records with that of their baseline."""
+    both = pl.concat([baseline.exams("the baseline"), records.exams("these records")])
+    regraded = [part for name, part in REGRADED.items() if name in records.options]
+    return ExamMatch.of(rows_of(both), reruns=baseline.reruns, regraded=regraded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +125,14 @@ class _Level:
     baseline: GateRecords | None
     plan: EarlyStopPlan | None
     sides: int
+    exam: ExamMatch | None
 
     def decide(self, records: GateRecords) -> Iterator[Decision]:
         """Decide the gates; a verdict that missing attempts could change is inconclusive."""
         tests: list[tuple[Gate, GateRecords, Prepared, GateTest]] = []
         for gate in self.gates:
             chosen = records.about(gate)
-            prepared = ready(gate, records, self.baseline, self.policy)
+            prepared = ready(gate, records, self.baseline, self.policy, self.exam)
             if isinstance(prepared, Decision):
                 yield self.while_running(prepared, gate, chosen)
                 continue
@@ -229,7 +242,7 @@ class _Level:
         before = self.baseline
         if before is not None:
             before = settled(gate.metric, before, good=not good)
-        test = ready(gate, records, before, self.policy)
+        test = ready(gate, records, before, self.policy, self.exam)
         return test if isinstance(test, Decision) else self.alone(gate, records, test)
 
 
@@ -244,9 +257,16 @@ def _in_order(gate: Gate, test: Prepared, records: GateRecords, plan: EarlyStopP
 
 
 def ready(
-    gate: Gate, records: GateRecords, baseline: GateRecords | None, policy: Policy
+    gate: Gate,
+    records: GateRecords,
+    baseline: GateRecords | None,
+    policy: Policy,
+    exam: ExamMatch | None = None,
 ) -> Decision | Prepared:
-    """Prepare the test of a gate, or decide it where there is nothing to test."""
+    """Prepare the test of a gate, or decide it where there is nothing to test.
+
+    Of an exam that differs from that of the baseline, only tasks that are the same are compared.
+    """
 
     def untested(word: Word, why: str, value: Any = None) -> Decision:
         limit = None if gate.paired else gate.threshold
@@ -271,11 +291,26 @@ def ready(
         return untested("fail", f"{why} {_lacking(gate, records)}".strip())
     if gate.paired:
         assert baseline is not None
-        pair = BaselineTest.of(gate, records, baseline.about(gate))
-        return pair.unfit() or pair
+        if exam and exam.regraded:
+            how = how_to_regrade(exam.regraded)
+            return untested("inconclusive", f"{exam.regrading} {how}")
+        return _compared(gate, records, baseline.about(gate), exam)
     if gate.threshold is None:
         return untested("inconclusive", f"there is no threshold: {gate.note}.", estimate.value)
     return ThresholdTest(gate, records, estimate)
+
+
+def _compared(
+    gate: Gate, records: GateRecords, baseline: GateRecords, exam: ExamMatch | None
+) -> Decision | BaselineTest:
+    """Prepare a comparison with a baseline; it is not decided if the exam has changed."""
+    tried = (side.frame["task_id"].drop_nulls().implode() for side in (records, baseline))
+    if exam is None or not all(exam.left.is_in(tasks).any() for tasks in tried):
+        pair = BaselineTest.of(gate, records, baseline)
+        return pair.unfit() or pair
+    pair = BaselineTest.of(gate, records.without(exam.left), baseline.without(exam.left))
+    rest = f" On the others: {pair.shown()}." if len(pair.tasks) else ""
+    return pair.decision("inconclusive", f"the exam has changed: {exam.changes}{rest} {exam.again}")
 
 
 def _lacking(gate: Gate, records: GateRecords) -> str:

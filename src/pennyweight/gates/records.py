@@ -17,13 +17,15 @@ from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.gates.policy import NORMALIZED, Formula, Gate, Policy
 from pennyweight.record import BY_NAME
 from pennyweight.scoring.estimates import Estimate, combine, estimates
+from pennyweight.scoring.exam import EXAM
 from pennyweight.scoring.groups import GROUP, Grouped, cluster, mean_values
 from pennyweight.scoring.large.spill import Spill
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.scoring.pooling import COLUMNS, several
 from pennyweight.scoring.repeats import Attempts
 from pennyweight.scoring.selection import cell_key, selects
-from pennyweight.sources.source import Source
+from pennyweight.scoring.sides import SIDE
+from pennyweight.sources.source import Rerun, Source
 from pennyweight.stats.interval import bounded_interval
 from pennyweight.stats.resample import CLUSTER, clustered_error
 from pennyweight.text.natural_order import natural
@@ -62,6 +64,8 @@ class GateRecords:
     """What part of its suite the run has, in words; empty if it has all of it."""
     unseen: tuple[str, ...] = ()
     """Required scenarios of the suite without a record."""
+    reruns: Mapping[str, Rerun] = field(default_factory=dict)
+    """How changed tasks are tried again, by the ids of runs."""
 
     @property
     def scored(self) -> pl.DataFrame:
@@ -102,6 +106,24 @@ class GateRecords:
     def about(self, gate: Gate) -> GateRecords:
         """Keep the records that a gate is about, with the options that it sets."""
         return replace(self.where(gate.select), options={**self.options, **dict(gate.options)})
+
+    def without(self, tasks: pl.Series) -> GateRecords:
+        """Leave out some tasks."""
+        if tasks.is_empty():
+            return self
+        gone = pl.col("task_id").is_in(tasks.implode()).fill_null(value=False)
+        return replace(self, frame=self.frame.filter(~gone))
+
+    def exams(self, side: str) -> pl.DataFrame:
+        """Return the digests of the records, as those of one side."""
+        known = self.frame.columns
+        columns = (
+            pl.col(name).cast(pl.String)
+            if name in known
+            else pl.lit(None, dtype=pl.String).alias(name)
+            for name in ("task_id", "run", *EXAM)
+        )
+        return self.frame.select(pl.lit(side).alias(SIDE), *columns)
 
     def values_in(self, column: str) -> list[str]:
         """Return the distinct values of a column, in lower case and stripped."""
@@ -254,14 +276,16 @@ def read_records(
     skip_bad: bool = False,
     name: str = "",
     across: Collection[str] = (),
+    paired: bool = True,
 ) -> GateRecords:
     """Read and measure the records of one side; refuse several sides, and an empty source.
 
     `same_side` selects a subject and a tier only if the records have several. `across` names the
-    columns that may have several values because the gates compare these.
+    columns that may have several values because the gates compare these. `paired` says whether
+    they are compared with others, and so must be of one exam.
     """
     where = where or {}
-    columns = list(dict.fromkeys((*CONTEXT, *_ROLES, *where)))
+    columns = list(dict.fromkeys((*CONTEXT, *_ROLES, *(EXAM if paired else ()), *where)))
     request = ScoreRequest(metrics, map=map, skip_bad=skip_bad, options=options)
     work = Scoring.of(sources, request, also=columns)
     with Spill.open(()) as spill:
@@ -289,7 +313,8 @@ def read_records(
     if not records.frame.height:
         values = ", ".join(f"{n}={v}" for n, v in where.items())
         raise InputError([f"{f'{name} has' if name else 'There are'} no records with {values}."])
-    records = replace(records, frame=numbered(records.frame))
+    again = {one.run_id: one.rerun for one in sources if one.run_id and one.rerun}
+    records = replace(records, frame=numbered(records.frame), reruns=again)
     alike = [column for column in SIDES if column not in across or column in where]
     compared = {METRICS[m].across: m for m in metrics or () if m in METRICS}
     one_side(records.frame, alike, compared)

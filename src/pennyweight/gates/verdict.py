@@ -9,6 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from pennyweight.gates.policy import Gate
+from pennyweight.scoring.exam import ExamMatch
 from pennyweight.scoring.result import Result
 from pennyweight.scoring.scores import json_value
 
@@ -145,6 +146,8 @@ class Verdict(Result):
     """Likely mistakes in the policy."""
     sides: tuple[SideVerdict, ...] = ()
     """The verdict on each side, if every side was decided; `gates` are those of all sides."""
+    exam: ExamMatch | None = field(default=None, compare=False)
+    """How far the records and their baseline are of the same exam; None if none is compared."""
     evidence: VerdictEvidence = field(default=VerdictEvidence(), repr=False, compare=False)
     pooled: Mapping[str, int] = field(default_factory=dict)
     """How many data sets, tools or (across tiers) tiers the records are of, if several."""
@@ -197,6 +200,7 @@ class Verdict(Result):
             "error_rate": self.error_rate,
             "baseline": self.baseline,
             "notes": list(self.notes),
+            "exam": self.exam.to_dict() if self.exam else None,
             "gates": [gate.to_dict() for gate in self.gates],
             **({"pooled": dict(self.pooled)} if self.pooled else {}),
             **({"sides": [one.to_dict() for one in self.sides]} if self.sides else {}),

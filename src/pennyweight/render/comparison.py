@@ -100,6 +100,8 @@ def words(comparison: Comparison) -> list[str]:
     """Write a comparison in sentences; of many sides, how they rank and what all have in common."""
     ranks = " ".join([*_ranks(comparison), *_tasks(comparison)])
     told, ranked = [*sentences(comparison), *_unknown(comparison)], [ranks] if ranks else []
+    if comparison.exam:
+        told = [*comparison.exam.sentences(), *told]
     if len(comparison.compared) > MAX_PAIRS:
         return [*ranked, *told, *_apart(comparison)]
     return [*told, *_tested(comparison), *ranked]

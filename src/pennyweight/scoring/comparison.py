@@ -13,6 +13,7 @@ from pennyweight.define import MEASURES, METRICS
 from pennyweight.scoring import tiers
 from pennyweight.scoring.digest import HEADLINES
 from pennyweight.scoring.estimates import Estimate
+from pennyweight.scoring.exam import EXAM, ExamMatch
 from pennyweight.scoring.large.sided import SidedRecords
 from pennyweight.scoring.large.spill import Spill
 from pennyweight.scoring.missing import WAITING
@@ -99,6 +100,8 @@ class Comparison(Result):
     """The ranks of three or more sides."""
     common: CommonTasks | None = field(default=None, repr=False)
     """The tasks that all sides tried."""
+    exam: ExamMatch | None = None
+    """How far the sides took the same exam; tasks that changed are left out of everything."""
 
     def __getitem__(self, name: str) -> ComparedSide:
         for side in self.sides:
@@ -177,6 +180,7 @@ class Comparison(Result):
             "pairs": [pair.to_dict() for pair in self.pairs],
             "ranking": self.ranking.to_dict() if self.ranking else None,
             "tasks": self.common.to_dict(self.baseline) if self.common else None,
+            "exam": self.exam.to_dict() if self.exam else None,
         }
 
 
@@ -201,7 +205,7 @@ def compare(
     wanted = [*dict.fromkeys(SHOWN)] if request.overview else None
     if metrics:
         wanted = [*dict.fromkeys((*metrics, *NEEDED))]
-    also = {*DEFAULT_COLUMNS, "run", "correct", *MEASURED, *WAITING}
+    also = {*DEFAULT_COLUMNS, "run", "correct", *MEASURED, *WAITING, *EXAM}
     work = Scoring.of(sources, replace(request, metrics=wanted), sides.grouped, also=also)
     with Spill.open(sides.grouped) as spill:
         found = work, work.measure(sources, spill=spill), sides, metrics, baseline
@@ -227,7 +231,8 @@ def compare_measured(
     With `together`, intervals and tests of the first metric hold for all pairs of sides at once.
     """
     request = work.request
-    sided = SidedRecords.of(work, measured, sides, {name for pair in only for name in pair})
+    chosen_sides = {name for pair in only for name in pair}
+    sided = SidedRecords.of(work, measured, sides, chosen_sides, titles)
     groups = sided.groups
     names = [str(group.group[SIDE]) for group in groups]
     base = sides.baseline(only[0][0] if only else baseline, names)
@@ -282,6 +287,7 @@ def compare_measured(
         unused=measured.unused,
         ranking=ranking,
         common=common,
+        exam=sided.exam,
     )
 
 

@@ -22,6 +22,7 @@ from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.record import BY_NAME, COLUMNS, EXPORTED, KEY
 from pennyweight.scoring.estimands import USUAL, Estimand
 from pennyweight.scoring.estimates import estimates
+from pennyweight.scoring.exam import REGRADED, how_to_regrade, part_words
 from pennyweight.scoring.groups import GROUP, Grouped, cluster
 from pennyweight.scoring.large.doubles import report_doubles, suspects, without_doubles
 from pennyweight.scoring.large.spill import Spill
@@ -105,6 +106,11 @@ class ScoreRequest:
     overview: bool = False
     """Whether only a default table is shown, so that all metrics means those that it may show."""
 
+    @property
+    def regraded(self) -> frozenset[str]:
+        """The parts of grading that its options decide for all records, whatever graded them."""
+        return frozenset(part for name, part in REGRADED.items() if name in self.options)
+
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
@@ -131,7 +137,7 @@ class Scoring:
         if not names and request.overview:
             names = [*candidates(), *scores]
         chosen = catalogue.chosen(list(names) if names else None, scores)
-        options = {**_own_options(sources), **request.options}
+        options = {**_own_options(sources, request.options), **request.options}
         _check_options(options)
         if request.seed < 0:
             raise UsageError(f"The seed is {request.seed}; it must not be negative.")
@@ -174,7 +180,7 @@ class Scoring:
         skip_bad = self.request.skip_bad
         if spill and spill.finish():
             doubles = _on_disk(spill, loaded, plan, skip_bad=skip_bad)
-            unused = () if _own_options(sources) else _unused(loaded, plan)
+            unused = () if any(one.options() for one in sources) else _unused(loaded, plan)
             return Measured(_no_records(plan), loaded, doubles, unused, spill)
         if spill:
             loaded.frames, spill.waiting = spill.waiting, []
@@ -183,7 +189,7 @@ class Scoring:
             theirs = plan.wanted.mapping.sources
             known = {n for n in plan.where if loaded.present & {*theirs.get(n, (n,))}}
             refuse_empty(plan.where, known | loaded.present)
-        unused = () if _own_options(sources) else _unused(loaded, plan)
+        unused = () if any(one.options() for one in sources) else _unused(loaded, plan)
         return Measured(frame, loaded, doubles, unused)
 
     def score(
@@ -285,14 +291,23 @@ def _foreign(frame: pl.DataFrame, name: str) -> pl.Expr:
     return (pl.col(name) if there else pl.lit(None)).cast(pl.String).alias(name)
 
 
-def _own_options(sources: Sequence[Source]) -> dict[str, Any]:
-    """Return the options that runs are scored with; refuse runs that differ in them."""
+def _own_options(sources: Sequence[Source], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that runs are scored with, apart from the given ones.
+
+    Runs that differ in them are refused.
+    """
     found: dict[str, Any] = {}
+    first = ""
     for source in sources:
-        own = dict(source.options())
-        if found and own and own != found:
-            raise UsageError("These runs find or match answers differently; score them apart.")
-        found = own or found
+        own = {name: value for name, value in source.options().items() if name not in given}
+        differ = [name for name in own if found and own[name] != found.get(name)]
+        parts = [REGRADED.get(name, name) for name in differ]
+        if parts:
+            what = ", ".join(map(part_words, parts))
+            raise UsageError(
+                f"{first} and {source.name} are graded differently: {what}. {how_to_regrade(parts)}"
+            )
+        first, found = (first, found) if found else (source.name, own)
     return found
 
 

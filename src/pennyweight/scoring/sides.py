@@ -16,7 +16,7 @@ from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.metrics.cost import cost_and_passes
 from pennyweight.scoring.groups import GROUP
 from pennyweight.sources.loader import FILE
-from pennyweight.sources.source import Source
+from pennyweight.sources.source import Rerun, Source
 from pennyweight.stats.interval import Floats
 from pennyweight.stats.resample import CLUSTER
 from pennyweight.text.natural_order import natural
@@ -85,12 +85,16 @@ class Sides:
     """The side of each source: the files of a folder are one side."""
     runs: bool = False
     """Whether a source is a run."""
+    reruns: Mapping[str, Rerun] = field(default_factory=dict)
+    """How changed tasks are tried again, by the ids of runs: of all runs but the newest."""
 
     @classmethod
     def of(cls, sources: Sequence[Source], by: Sequence[str]) -> Sides:
         """Use these columns; without any, or by run, several sources are sides by themselves."""
         columns = tuple(dict.fromkeys(by))
         runs = any(source.run_id is not None for source in sources)
+        made = sorted((one.rerun, one.run_id) for one in sources if one.rerun and one.run_id)
+        again = {run_id: rerun for rerun, run_id in made[:-1]}
         origins = tuple(dict.fromkeys(source.origin for source in sources))
         by_source = columns in {(), ("run",), (SOURCE,)} and all(origins)
         if by_source and len(sources) > 1:
@@ -98,11 +102,11 @@ class Sides:
             if same := next((s for s in sources if names.count(s.name) > 1), None):
                 raise UsageError(f"{same.origin} is named twice; name two different sources.")
         if not by_source or len(origins) < 2:
-            return cls(columns, runs=runs)
+            return cls(columns, runs=runs, reruns=again)
         short = [Path(name).name or name for name in origins]
         titles = short if len(set(short)) == len(short) else list(origins)
         side_of = tuple(origins.index(source.origin) for source in sources)
-        return cls(columns, tuple(titles), origins, side_of, runs)
+        return cls(columns, tuple(titles), origins, side_of, runs, again)
 
     @property
     def grouped(self) -> list[str]:

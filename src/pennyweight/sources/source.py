@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeGuard
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import polars as pl
 
@@ -24,6 +24,13 @@ from pennyweight.sources.conversion import ColumnMapping, RecordConverter
 from pennyweight.sources.files import STDIN, RecordFile
 from pennyweight.sources.parsing import Names, parse_json_lines
 from pennyweight.sources.partitions import PartitionColumns, with_partition_columns
+
+
+class Rerun(NamedTuple):
+    """How changed tasks of a run are tried again."""
+
+    created: float
+    command: str
 
 
 class Source(Protocol):
@@ -66,6 +73,11 @@ class Source(Protocol):
     def sides(self) -> Mapping[str, Sequence[str]]:
         """The subjects and tiers that it was planned to have, by column; none if unknown."""
         return {}
+
+    @property
+    def rerun(self) -> Rerun | None:
+        """How its tasks are tried again once they changed; None if that is not known."""
+        return None
 
     @property
     def may_be_empty(self) -> bool:

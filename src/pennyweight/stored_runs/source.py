@@ -17,7 +17,7 @@ from pennyweight.record import KEY_IN_RUN
 from pennyweight.scoring.pooling import FOREIGN
 from pennyweight.sources.chunks import Rows
 from pennyweight.sources.parsing import Names
-from pennyweight.sources.source import Source
+from pennyweight.sources.source import Rerun, Source
 from pennyweight.stored_runs.grading import grading_digest
 from pennyweight.stored_runs.imported import NEEDED, is_imported, unpacked
 from pennyweight.suite.narrowing import Narrowing, fewer_words
@@ -101,6 +101,13 @@ class RunSource(Source):
 
         scenarios = scenarios_of(self.store, self.run.id).items()
         return tuple(task for task, text in scenarios if json.loads(text).get("required"))
+
+    @property
+    def rerun(self) -> Rerun | None:
+        """How its tasks are tried again, if it has a suite."""
+        if is_imported(self.run.settings):
+            return None
+        return Rerun(self.run.created, f"pennyweight run --resume {self.run.id}")
 
     def score_columns(self) -> Sequence[ScoreColumn]:
         """Return the scores of its records."""

@@ -176,4 +176,9 @@ def changed_parts(a: str | None, b: str | None, ignored: Iterable[str] = ()) -> 
     if whole_a and whole_b:
         names |= {n for n in parts_a.keys() ^ parts_b.keys() if not n.startswith(SHARED)}
     changed = {name for name in names if parts_a.get(name) != parts_b.get(name)}
-    return tuple(sorted(changed.difference(ignored), key=_order))
+    return parts_in_order(changed.difference(ignored))
+
+
+def parts_in_order(parts: Iterable[str]) -> tuple[str, ...]:
+    """Return parts once each, in the order in which sentences name them."""
+    return tuple(sorted(set(parts), key=_order))

@@ -16,6 +16,7 @@ from pennyweight.errors import InputError, UsageError
 from pennyweight.render.comparison import words
 from pennyweight.scoring.comparison import NEEDED, Comparison, compare_measured
 from pennyweight.scoring.digest import HEADLINES, ComparisonDigest, group_name
+from pennyweight.scoring.exam import EXAM
 from pennyweight.scoring.overview import best_first
 from pennyweight.scoring.pairs import MEASURED
 from pennyweight.scoring.per_task import PerTask
@@ -115,7 +116,7 @@ def measured_records(
     map: Mapping[str, str] | None = None,  # noqa: A002
 ) -> Iterator[tuple[MeasuredRecords, pl.LazyFrame]]:
     """Measure everything once, with each measured record in a temporary file."""
-    also = (*SIDE_COLUMNS, *TASK_COLUMNS, "correct", "checks", *MEASURED)
+    also = (*SIDE_COLUMNS, *TASK_COLUMNS, "correct", "checks", *MEASURED, *EXAM)
     request = ScoreRequest(
         confidence=confidence, map=map, progress=progress, where=where, options=options
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
-from pennyweight.errors import InputError
+from pennyweight.errors import InputError, UsageError
 from pennyweight.scoring.digest import MEASURES, headline_by
+from pennyweight.scoring.exam import ExamMatch, rows_of
 from pennyweight.scoring.groups import GROUP
 from pennyweight.scoring.large.scores import LargeScores
 from pennyweight.scoring.large.spill import Spill
@@ -39,27 +40,48 @@ class SidedRecords:
     """How many attempts each side has, and how many of them without a cost."""
     units: Callable[[list[Compared], list[str]], Units | LargeUnits]
     """Adds up values task by task."""
+    exam: ExamMatch
+    """Which tasks are left out, because they are not the same on all sides."""
 
     @classmethod
     def of(
-        cls, work: Scoring, measured: Measured, sides: Sides, only: Collection[str]
+        cls,
+        work: Scoring,
+        measured: Measured,
+        sides: Sides,
+        only: Collection[str],
+        titles: Mapping[str, str] | None = None,
     ) -> SidedRecords:
-        """Put measured records into sides; `only` names those to keep, if not all of them."""
+        """Put measured records into sides; `only` names those to keep, if not all of them.
+
+        Tasks that are not the same on all sides are left out.
+        """
         if measured.spilled:
-            return cls._on_disk(work, measured.spilled, sides, only)
+            return cls._on_disk(work, measured.spilled, sides, only, titles)
         columns, named = sides.named(measured.frame)
         headline = headline_by(named, SIDE)
         without = measured.frame.height - named.height if not only else 0
         frame = sides.ordered(named, columns, only)
+        exam = ExamMatch.of(rows_of(frame), titles, sides.reruns, work.request.regraded)
+        exam.refuse_regraded()
+        if exam.changed:
+            present = frame[SIDE].unique()
+            frame = frame.filter(_stays(exam))
+            _refuse_empty(exam, frame[SIDE].unique(), present)
         groups, frame = work.score(frame, [SIDE])
         return cls(
             columns, groups, headline, without, frame.schema, _same_time([frame]),
-            _priced([frame], len(groups)), lambda *asked: Units.of(frame, *asked),
+            _priced([frame], len(groups)), lambda *asked: Units.of(frame, *asked), exam,
         )  # fmt: skip
 
     @classmethod
     def _on_disk(
-        cls, work: Scoring, spill: Spill, sides: Sides, only: Collection[str]
+        cls,
+        work: Scoring,
+        spill: Spill,
+        sides: Sides,
+        only: Collection[str],
+        titles: Mapping[str, str] | None,
     ) -> SidedRecords:
         def distinct(column: str) -> list[str]:
             found = pl.concat(rows.to_series().unique() for rows in spill.rows([column]))
@@ -79,6 +101,11 @@ class SidedRecords:
         spill.keep(number.is_not_null())
         without = records - spill.height if not only else 0
         spill.views |= {SIDE: side.cast(pl.Enum(order), strict=False), GROUP: number}
+        exam = ExamMatch.of(spill.rows, titles, sides.reruns, work.request.regraded)
+        exam.refuse_regraded()
+        if exam.changed:
+            spill.keep(_stays(exam))
+            _refuse_empty(exam, pl.Series(distinct(SIDE)), pl.Series(order))
         groups = LargeScores(work, spill, [SIDE]).score()
         times = [n for n in TIMES if n in spill.schema]
         paid = [GROUP, "status", "cost_usd"]
@@ -87,7 +114,19 @@ class SidedRecords:
             _same_time(spill.rows(times)),
             _priced(spill.rows(paid), len(groups)),
             lambda *asked: LargeUnits.of(spill, *asked),
+            exam,
         )  # fmt: skip
+
+
+def _stays(exam: ExamMatch) -> pl.Expr:
+    """Return whether a record is of a task that is the same on all sides."""
+    return ~pl.col("task_id").is_in(exam.left.implode()).fill_null(value=False)
+
+
+def _refuse_empty(exam: ExamMatch, left: pl.Series, sides: pl.Series) -> None:
+    """Raise UsageError if a side has no task that is the same on all sides."""
+    if len(left) < len(sides):
+        raise UsageError(exam.nothing_left)
 
 
 def _same_time(parts: Iterable[pl.DataFrame]) -> bool:
