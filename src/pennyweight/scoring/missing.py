@@ -50,6 +50,7 @@ class MissingResults:
         return {
             "a": self.a,
             "b": self.b,
+            "errors": self.errors,
             "bounds": bounds,
             "p": self.p,
             "p_adjusted": self.p_adjusted,
