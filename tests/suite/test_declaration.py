@@ -77,3 +77,45 @@ def test_editors_and_loading_agree(tmp_path, more):
     except DocumentError:
         loads = False
     assert VALIDATOR.is_valid(table) is loads
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("max_token: 5", "max_tokens"),
+        ("temprature: 0", "temperature"),
+        ("stop_sequences: [END]", "stop"),
+        ("maxTokens: 5", "max_tokens"),
+        ("max_output_tokens: 5", "max_tokens"),
+        ("max_completion_tokens: 5", "max_tokens"),
+        ("random_seed: 5", "seed"),
+        ("topp: 1", "top_p"),
+    ],
+)
+@pytest.mark.parametrize(
+    "place",
+    [
+        "settings: {{{}}}\nsubjects: [local/m]",
+        "subjects: [{{model: local/m, settings: {{{}}}}}]",
+        "subjects: [local/m]\ntiers: {{T0: {{settings: {{{}}}}}}}",
+        "subjects: [local/m]\njudge: {{models: [{{model: local/m, settings: {{{}}}}}]}}",
+    ],
+)
+def test_a_misspelled_setting_is_a_mistake_wherever_it_is(tmp_path, given, meant, place):
+    path = tmp_path / "suite.yaml"
+    path.write_text(f"suite: s\ntasks: [q]\n{place.format(given)}\n")
+    with pytest.raises(DocumentError) as caught:
+        load_suite(path)
+    key = given.partition(":")[0]
+    (problem,) = (p for p in caught.value.problems if f"Key {key!r}" in p)
+    assert f"Did you mean {meant!r}? To send it as it is, write it under 'extra'." in problem
+    assert ", line " in problem
+    path.write_text(f"suite: s\ntasks: [q]\n{place.format(f'extra: {{{given}}}')}\n")
+    load_suite(path)
+
+
+def test_settings_of_some_servers_are_sent_as_they_are(tmp_path):
+    text = "settings: {min_tokens: 5, top_a: 1, repetition_penalty: 1.1, tool_choice: auto}"
+    path = tmp_path / "suite.yaml"
+    path.write_text(f"suite: s\ntasks: [q]\nsubjects: [local/m]\n{text}\n")
+    assert load_suite(path).settings["min_tokens"] == 5

@@ -59,6 +59,10 @@ class Struct(Kind):
     """Keys that belong to another place, in words."""
     only_with: Sequence[tuple[str, str]] = ()
     """Pairs of keys: the first one requires the second one."""
+    guarded: str = ""
+    """If unknown keys are kept, what to do about one that looks like a misspelled field."""
+    others: frozenset[str] = frozenset()
+    """Unknown keys that exist, though they look like a misspelled field."""
     kinds: Mapping[str, Kind] = field(init=False, repr=False, compare=False)
     """The kind of each key."""
 
@@ -83,6 +87,10 @@ class Struct(Kind):
                 if value is not WRONG:
                     values[key] = value
             elif self.open:
+                meant = self._misspelled(key)
+                if meant:
+                    what = f"Key {key!r} is not known in {self.noun}. Did you mean {meant!r}?"
+                    problems.add(node.key_line(key), f"{what} {self.guarded}")
                 values[key] = plain(below)
             else:
                 problems.add(node.key_line(key), self.unknown_key(key))
@@ -102,6 +110,12 @@ class Struct(Kind):
         for key, other in self.only_with:
             if key in node.value and other not in node.value:
                 yield node.key_line(key), f"has {key!r}, which requires {other!r}."
+
+    def _misspelled(self, key: str) -> str | None:
+        """Return the field that an unknown key was probably meant to be."""
+        if not self.guarded or key in self.others:
+            return None
+        return self.hints.get(key) or near_miss(key, [f.name for f in self.fields])
 
     def unknown_key(self, key: str) -> str:
         """Say that a key is unknown here, and which one is probably meant."""

@@ -71,6 +71,8 @@ class Node:
     """Whether the text begins on the line after `line`, as in `prompt: |`."""
     key_lines: Mapping[str, int] | None = None
     """The line of each key of a mapping."""
+    file: str = ""
+    """The file that the text was read from, if the document only names it."""
 
     @classmethod
     def of(cls, value: Any, line: int = 0) -> Node:

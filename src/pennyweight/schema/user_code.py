@@ -59,6 +59,11 @@ def functions_forbidden() -> Iterator[None]:
         _FORBIDDEN.reset(token)
 
 
+def are_functions_forbidden() -> bool:
+    """Whether a suite is read that may name no code and no files, such as an upload."""
+    return _FORBIDDEN.get()
+
+
 def load_function(path: str, folder: Path | None = None) -> Callable[..., Any]:
     """Load module:function from a suite's folder, the working directory or an installed package."""
     module_name, _, attribute = path.rpartition(":")

@@ -71,14 +71,28 @@ _OTHER_SETTINGS = (
 
 _CHECKED = {f.name: f for f in (*_PLAIN_SETTINGS, *_OTHER_SETTINGS)}
 
+_LENGTHS = ("max_output_tokens", "max_completion_tokens", "max_new_tokens", "num_predict")
+_SETTING_HINTS = {
+    **dict.fromkeys(_LENGTHS, "max_tokens"),
+    **dict.fromkeys(("stop_sequences", "stop_words"), "stop"),
+    **dict.fromkeys(("random_seed", "rng_seed"), "seed"),
+    **dict.fromkeys(("json_schema", "response_schema", "output_schema"), "schema"),
+    **dict.fromkeys(("thinking_budget", "thinking_level", "budget_tokens"), "thinking"),
+}
+"""Settings as other tools and providers call them."""
+_SERVERS_OWN = frozenset({"min_tokens", "top_a", "top_n"})
+"""Settings of some servers whose names are close to ours."""
+
 OPTIONS = Struct(
     "settings",
     (
         *(Field(f.name, Verbatim(f.kind), f.meaning) for f in _CHECKED.values()),
         Field("extra", MapOf(Anything()), "Further fields of the request body, sent as they are."),
     ),
-    {},
+    _SETTING_HINTS,
     open=True,
+    guarded="To send it as it is, write it under 'extra'.",
+    others=_SERVERS_OWN,
 )
 """Model settings: known ones are checked, all others are sent as they are."""
 
@@ -167,7 +181,7 @@ _SUBJECT_HINTS = {
     **dict.fromkeys(("api_key", "key", "api_key_env"), "key_env"),
     **dict.fromkeys(("url", "api_base", "endpoint"), "base_url"),
     **dict.fromkeys(("id", "label"), "name"),
-    **dict.fromkeys(("max_output_tokens", "max_completion_tokens"), "max_tokens"),
+    **_SETTING_HINTS,
 }
 
 _LANE = Field("lane", OneOf(("live", "batch")), "Live calls, or batches: cheaper, but slow.")
@@ -225,7 +239,8 @@ TIER = Struct(
         FILES,
         *SETTINGS,
     ),
-    {"base": "extends", "inherits": "extends", "system_prompt": "system", "few_shot": "examples"},
+    {"base": "extends", "inherits": "extends", "system_prompt": "system", "few_shot": "examples"}
+    | _SETTING_HINTS,
 )
 
 MAX_CONCURRENCY = 1000

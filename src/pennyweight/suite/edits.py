@@ -46,7 +46,7 @@ def put(root: Node, path: str, value: Any) -> Node:
     tasks = root.get("tasks")
     if keys[0] == "tasks" and len(keys) > 1 and tasks is not None and isinstance(tasks.value, str):
         table = Node({"from": tasks}, tasks.line, key_lines={"from": tasks.line})
-        root = _replaced(root, "tasks", table)
+        root = replaced(root, "tasks", table)
     return _put(root, keys, value)
 
 
@@ -63,7 +63,7 @@ def everywhere(root: Node, name: str, value: Any) -> Node:
     for key in ("subjects", "tiers"):
         held = root.get(key)
         if held is not None and held.value is not None:
-            root = _replaced(root, key, _each(held, changed))
+            root = replaced(root, key, _each(held, changed))
     return root
 
 
@@ -74,7 +74,7 @@ def with_models(root: Node, models: Sequence[str]) -> Node:
     found = [
         [one for one in listed if model in _names_of(one)] or [Node.of(model)] for model in models
     ]
-    return _replaced(root, "subjects", Node([one for several in found for one in several]))
+    return replaced(root, "subjects", Node([one for several in found for one in several]))
 
 
 def _each(node: Node, change: Callable[[Node], Node]) -> Node:
@@ -98,7 +98,7 @@ def _put(node: Node, path: Sequence[str], value: Any) -> Node:
         raise UsageError(f"{path[0]!r} cannot be set: there is a value, not a mapping.")
     key, rest = _longest(path, node.value)
     below = node.value.get(key)
-    return _replaced(node, key, _put(below if below is not None else Node(None), rest, value))
+    return replaced(node, key, _put(below if below is not None else Node(None), rest, value))
 
 
 def _in_list(node: Node, path: Sequence[str], value: Any) -> Node:
@@ -132,7 +132,7 @@ def _longest(path: Sequence[str], known: Any) -> tuple[str, Sequence[str]]:
     return path[0], path[1:]
 
 
-def _replaced(node: Node, key: str, below: Node) -> Node:
+def replaced(node: Node, key: str, below: Node) -> Node:
     """Return a mapping with another value of a key; the value has no line in the file."""
     lines = {**(node.key_lines or {}), key: below.line}
     return replace(node, value={**node.value, key: below}, key_lines=lines)

@@ -25,6 +25,7 @@ from pennyweight.suite.rubric import for_tasks, read_judging
 from pennyweight.suite.scorers import check_scorers, read_scorers
 from pennyweight.suite.task_rows import TaskSource, inline_rows, read_rows
 from pennyweight.suite.tasks import TaskReader, bad_columns, data_hash, unique
+from pennyweight.suite.text_files import with_text_files
 from pennyweight.suite.tiers import finish_tiers, resolve_tiers
 from pennyweight.suite.values import (
     Agent,
@@ -135,6 +136,8 @@ def _open(
         root = narrowing.edited(root, partial(problems.add, 0))
         reader = replace(reader, root=root, of_runs=_whole_number(reader.root.get("runs")))
         reader = replace(reader, other_models=bool(narrowing.models))
+    root = with_text_files(root, reader.folder, problems)
+    reader = replace(reader, root=root)
     return reader, SUITE.read(root, "", problems)
 
 

@@ -128,10 +128,12 @@ def _templates(root: Node) -> Iterator[tuple[str, Node]]:
 def _check(
     path: str, node: Node, names: frozenset[str], tasks: Sequence[Task], problems: Problems
 ) -> None:
+    before = 0 if node.file else node.line - (not node.block)
+    problems = problems.within(node.file) if node.file else problems
     try:
         used = variables_of(node.text)
     except TemplateError as error:
-        problems.add(node.line + error.line - (not node.block), f"{path}: {error}")
+        problems.add(before + error.line, f"{path}: {error}")
         return
     unread = not tasks and problems.found  # what their columns are is not known
     for name in () if unread else sorted(used - names):
@@ -142,7 +144,7 @@ def _check(
         else:
             known = ", ".join(sorted(names))
             what = f"{path}: {unknown('Variable', name, names, f'Tasks have: {known}.')}"
-        problems.add(node.line + number - (not node.block), what)
+        problems.add(before + number, what)
 
 
 def _with_examples(tier: Tier) -> Tier:
