@@ -209,3 +209,26 @@ def test_time_that_is_over_when_it_begins_makes_nothing(tmp_path, address):
     assert isinstance(outcome.tally.stop_reason, LimitReached)
     assert outcome.tally.stop_reason.limit is Limit.SECONDS
     assert calls(address) == before
+
+
+def test_openai_base_url_is_honoured_and_named_before_the_first_call(tmp_path, monkeypatch):
+    """Prompts meant for a gateway never go to the public address; another one is another call."""
+    from cli.command import pennyweight
+    from engine.serving import calls, server
+
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    monkeypatch.setenv("PENNYWEIGHT_STORE", str(tmp_path / "s.db"))
+    table = tmp_path / "q.csv"
+    table.write_text("question,answer\n2 + 2?,4\n")
+    with server() as address, server() as other:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/v1")
+        named = f"openai/instant is called at {address}/v1 (OPENAI_BASE_URL)."
+        assert named in pennyweight("run", table, "-m", "openai/instant", "--dry-run").err
+        said = pennyweight("run", table, "-m", "openai/instant")
+        assert said.code == 0, said.err
+        assert named in said.err.partition("Run ")[0]
+        assert calls(address) == 1
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{other}/v1")
+        again = pennyweight("run", "--resume", "--yes")
+        assert "1 invalidated by changes" in again.err
+        assert (calls(address), calls(other)) == (1, 1)

@@ -1,13 +1,14 @@
 """Names of models, and what is said about wrong ones before any call."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from models.saved import ask
 from pennyweight.errors import UsageError
 from pennyweight.models.model import Settings
-from pennyweight.models.providers import PROVIDERS, find
+from pennyweight.models.providers import PROVIDERS, OwnAddress, find, own_address
 from pennyweight.models.remote import RemoteModel
 
 
@@ -126,3 +127,54 @@ def test_an_address_ends_before_its_query(address: str) -> None:
 def test_the_most_that_may_come_out(name: str, settings: dict[str, Any], most: int | None) -> None:
     address = None if ":" in name else "http://127.0.0.1:9"
     assert find(name, base_url=address).most_output(Settings.of(settings)) == most
+
+
+@pytest.mark.parametrize(
+    ("model", "variable", "value", "address"),
+    [
+        ("openai/m", "OPENAI_BASE_URL", "https://gate.example/v1/", "https://gate.example/v1"),
+        ("openai-responses/m", "OPENAI_BASE_URL", "http://a:1/v1", "http://a:1/v1"),
+        ("anthropic/m", "ANTHROPIC_BASE_URL", "https://gate.example", "https://gate.example"),
+        ("google/m", "GOOGLE_GEMINI_BASE_URL", "https://g.example", "https://g.example/v1beta"),
+        ("groq/m", "GROQ_BASE_URL", "https://g.example", "https://g.example/openai/v1"),
+        ("groq/m", "GROQ_BASE_URL", "https://g.example/openai/v1", "https://g.example/openai/v1"),
+        ("mistral/m", "MISTRAL_BASE_URL", "https://g.example/v1", "https://g.example/v1"),
+        ("ollama/m", "OLLAMA_HOST", "0.0.0.0:1234", "http://127.0.0.1:1234/v1"),
+        ("ollama/m", "OLLAMA_HOST", "box", "http://box:11434/v1"),
+    ],
+)
+def test_the_environment_names_an_address_as_for_the_sdk(
+    model: str, variable: str, value: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert own_address(model) is None
+    monkeypatch.setenv(variable, value)
+    key = PROVIDERS[model.partition("/")[0]].key_env
+    if key:
+        monkeypatch.setenv(key, "k" * 20)
+    assert own_address(model) == OwnAddress(address, variable)
+    account = find(model).account
+    assert account.endswith(urlsplit(address).netloc + ("" if key else " (no key)"))
+    assert account.startswith(key), "the key of the provider goes where the environment says"
+    assert "127.0.0.1:9" in find(model, base_url="http://127.0.0.1:9/v1").account
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_BASE", "OPENAI_API_URL"])
+def test_an_address_that_would_be_ignored_is_a_mistake(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    monkeypatch.setenv(variable, "https://gate.example/v1")
+    with pytest.raises(UsageError, match=f"{variable} is set, but is not read: calls would go to"):
+        find("openai/m")
+    find("openai/m", base_url="http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://gate.example/v1")
+    assert "gate.example" in find("openai/m").account
+
+
+def test_a_wrong_address_of_the_environment_names_its_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    monkeypatch.setenv("OPENAI_BASE_URL", "gate.example/v1")
+    with pytest.raises(UsageError, match=r"^OPENAI_BASE_URL: .* is not an address"):
+        find("openai/m")

@@ -16,7 +16,7 @@ from pathlib import Path
 from pennyweight.api.pages.suite_preview import read_tree, write_tree
 from pennyweight.api.suite_rules import uses, uses_of_models
 from pennyweight.api.suites import is_own_file
-from pennyweight.engine.execution import check_subject, open_suite
+from pennyweight.engine.execution import check_subject, located, open_suite
 from pennyweight.engine.preflight import mistakes
 from pennyweight.errors import InputError, UntrustedError, UsageError
 from pennyweight.models.gguf import KNOWN
@@ -75,7 +75,7 @@ def open_stored(
     for subject in suite.subjects:  # its function was not loaded yet
         if problem := check_subject(subject, keyless=keyless):
             raise UsageError(problem)
-    return suite
+    return located(suite)
 
 
 def _refuse_imported(run: StoredRun, file: object) -> None:

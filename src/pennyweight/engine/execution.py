@@ -29,7 +29,7 @@ from pennyweight.engine.workforce import recorded
 from pennyweight.errors import StoreError, UsageError
 from pennyweight.models.model import Model
 from pennyweight.models.prices import Prices
-from pennyweight.models.providers import find
+from pennyweight.models.providers import find, own_address
 from pennyweight.record import AttemptKey
 from pennyweight.schema.user_code import suite_folder
 from pennyweight.store.lanes.batches import keys_under_way, open_subjects, out_batches
@@ -127,7 +127,22 @@ def open_suite(
     from pennyweight.engine.preflight import mistakes  # noqa: PLC0415
 
     check = partial(check_subject, keyless=keyless)
-    return load_suite(path, text, check, lambda suite: mistakes(suite, by), narrowing)
+    suite = load_suite(path, text, check, lambda suite: mistakes(suite, by), narrowing)
+    return located(suite)
+
+
+def located(suite: LoadedSuite) -> LoadedSuite:
+    """Return a suite whose models know the addresses that the environment names for them."""
+    judge = suite.judge
+    if judge:
+        judges, more = (tuple(map(_located, some)) for some in (judge.judges, judge.more))
+        judge = replace(judge, judges=judges, more=more)
+    return replace(suite, subjects=tuple(map(_located, suite.subjects)), judge=judge)
+
+
+def _located(subject: Subject) -> Subject:
+    own = None if subject.agent or subject.base_url else own_address(subject.model)
+    return replace(subject, served_at=own.url) if own else subject
 
 
 def new_run(suite: LoadedSuite) -> StoredRun:

@@ -13,7 +13,7 @@ from pennyweight.engine.limiter import open_files
 from pennyweight.errors import InputError, UsageError, unknown
 from pennyweight.models.model import Message, Model, Request, Settings
 from pennyweight.models.prices import Prices
-from pennyweight.models.providers import PROVIDERS
+from pennyweight.models.providers import PROVIDERS, own_address
 from pennyweight.models.published_prices import NotPublishedError, published
 from pennyweight.store.store import RECORD_COLUMNS
 from pennyweight.suite.plan import Attempt, settings
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def warnings(suite: LoadedSuite, model_of: Callable[..., Model]) -> list[str]:
     """List what a run of a suite ignores, cannot know, or cannot guarantee."""
-    first = [*_agents(suite), *_places(suite), *_ignored(suite, model_of)]
+    first = [*_addresses(suite), *_agents(suite), *_places(suite), *_ignored(suite, model_of)]
     return [*first, *_prices(suite), *_loose(suite), *advice(suite)]
 
 
@@ -52,6 +52,14 @@ def fetched(suite: LoadedSuite) -> Iterator[str]:
     for model in available():
         if model.path is None and (name := f"local/{model.name}") in wanted:
             yield f"{name} is downloaded first ({model.size / 1e6:,.0f} MB), once for all runs."
+
+
+def _addresses(suite: LoadedSuite) -> Iterator[str]:
+    """Say which models are called at an address that the environment names."""
+    judges = (*suite.judge.judges, *suite.judge.more) if suite.judge else ()
+    for subject in dict.fromkeys(one.model for one in (*suite.subjects, *judges) if one.served_at):
+        if own := own_address(subject):
+            yield f"{subject} is called at {own.url} ({own.variable})."
 
 
 def _agents(suite: LoadedSuite) -> Iterator[str]:

@@ -123,9 +123,12 @@ class Judge:
         """Prepare a judge; its output is constrained unless the suite sets another format."""
         options = dict(subject.settings)
         if not options.keys() & {"schema", "response_format"}:
-            bounded = subject.base_url is None and subject.model.startswith(_GRAMMARS)
+            bounded = not (subject.base_url or subject.served_at) and subject.model.startswith(
+                _GRAMMARS
+            )
             options["schema"] = schema(context.rubric, bounded=bounded)
-        mark = json.dumps([subject.model, subject.base_url, subject.settings], default=str)
+        address = subject.base_url or subject.served_at
+        mark = json.dumps([subject.model, address, subject.settings], default=str)
         settings = Settings.from_suite(options)
         max_output = model.most_output(settings) or OUTPUT_TOKENS
         return cls(subject, model, settings, max_output, mark, context)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
+from pennyweight.errors import UsageError
 from pennyweight.models.model import Lane, Model, Usage
-from pennyweight.models.providers import LOOPBACK, PROVIDERS
+from pennyweight.models.providers import LOOPBACK, PROVIDERS, own_address
 from pennyweight.models.published_prices import NotPublishedError, published
 from pennyweight.suite.values import Price, Subject
 
@@ -69,7 +70,8 @@ class Prices:
     def _published(self, subject: Subject, model: str) -> Price | str:
         if subject.priced_as is None:
             provider = PROVIDERS.get(model.partition("/")[0])
-            address = subject.base_url or (provider.base_url if provider else "")
+            own = None if subject.base_url else _own_url(model)
+            address = subject.base_url or own or (provider.base_url if provider else "")
             if urlsplit(address).hostname in LOOPBACK:
                 return f"{address} is an address of this machine, which publishes no prices"
             if model.startswith(_FREE):
@@ -189,3 +191,12 @@ def recorded(model: str) -> str:
     ('openai/gpt-4o', 'openai/gpt-4o')
     """
     return model.partition("#")[2] if model.startswith("replay:") else model
+
+
+def _own_url(model: str) -> str | None:
+    """Return the address that the environment names for a model."""
+    try:
+        own = own_address(model)
+    except UsageError:  # it was reported before the first call
+        return None
+    return own.url if own else None

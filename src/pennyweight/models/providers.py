@@ -34,6 +34,23 @@ class Provider:
     base_env: str = ""
     batches: bool = False
     """Whether it has batches. Any other address may have them; it is asked first."""
+    own_env: str = ""
+    """The variable by which its SDK is told another address, if that is not NAME_BASE_URL."""
+    path: str = ""
+    """What its SDK appends to such an address."""
+
+    @property
+    def prefix(self) -> str:
+        """Return what the names of its variables begin with."""
+        return self.key_env.removesuffix("_API_KEY") or self.name.upper()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAddress:
+    """An address that the environment names in place of a provider's public one."""
+
+    url: str
+    variable: str
 
 
 PROVIDERS: dict[str, Provider] = {
@@ -66,8 +83,10 @@ PROVIDERS: dict[str, Provider] = {
             "GEMINI_API_KEY",
             "google",
             batches=True,
+            own_env="GOOGLE_GEMINI_BASE_URL",
+            path="/v1beta",
         ),
-        Provider("ollama", "http://127.0.0.1:11434/v1"),
+        Provider("ollama", "http://127.0.0.1:11434/v1", own_env="OLLAMA_HOST", path="/v1"),
         Provider("vllm", "http://127.0.0.1:8000/v1"),
         Provider("sglang", "http://127.0.0.1:30000/v1"),
         Provider("lmstudio", "http://127.0.0.1:1234/v1"),
@@ -79,14 +98,20 @@ PROVIDERS: dict[str, Provider] = {
             limit="max_completion_tokens",
             base_env="AZURE_OPENAI_ENDPOINT",
         ),
-        Provider("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+        Provider("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", path="/v1"),
         Provider("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY"),
         Provider("deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
         Provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
         Provider("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
         Provider("glm", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
         Provider("grok", "https://api.x.ai/v1", "XAI_API_KEY"),
-        Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", batches=True),
+        Provider(
+            "groq",
+            "https://api.groq.com/openai/v1",
+            "GROQ_API_KEY",
+            batches=True,
+            path="/openai/v1",
+        ),
         Provider("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN"),
         Provider("minimax", "https://api.minimax.io/v1", "MINIMAX_API_KEY"),
         Provider("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
@@ -105,6 +130,8 @@ PROVIDERS: dict[str, Provider] = {
     )
 }
 
+_LEGACY = ("_API_BASE", "_API_URL")
+"""Endings of variables that name an address, which only some libraries read."""
 _FORMS = (
     "A model is written provider/model, local/…, litellm/…, python:module:function or replay:FILE."
 )
@@ -157,14 +184,54 @@ def find(
     given = PROVIDERS[provider]
     key = None if keyless else _key(given, name, base_url is not None, key_env)
 
+    own = own_address(name) if base_url is None else None
+
     def at(address: str | None) -> Model:
-        return _remote(given, model, address, key, timeout or DEFAULT_TIMEOUT)
+        try:
+            own_url = own.url if own else None
+            return _remote(given, model, address or own_url, key, timeout or DEFAULT_TIMEOUT)
+        except UsageError as error:
+            raise UsageError(f"{own.variable}: {error}" if own else str(error)) from None
 
     if base_url is None or not (more_urls or base_url.startswith("dns+")):
         return at(base_url)
     from pennyweight.models.servers.replicas import ReplicatedModel  # noqa: PLC0415
 
     return ReplicatedModel((base_url, *more_urls), at)
+
+
+def own_address(name: str) -> OwnAddress | None:
+    """Return the address that the environment names for a model's provider; None if it names none.
+
+    A variable that only some libraries read is an error: whoever set it wants another address than
+    the public one, and what is sent there cannot be taken back.
+    """
+    provider = PROVIDERS.get(name.partition("/")[0])
+    if provider is None or provider.base_env:
+        return None
+    for variable in filter(None, (provider.own_env, f"{provider.prefix}_BASE_URL")):
+        if url := os.environ.get(variable, "").strip().rstrip("/"):
+            return OwnAddress(_completed(url, provider, variable), variable)
+    for ending in _LEGACY:
+        if os.environ.get(variable := provider.prefix + ending, "").strip():
+            raise UsageError(
+                f"{variable} is set, but is not read: calls would go to {provider.base_url}. "
+                f"Set {provider.prefix}_BASE_URL instead, or base_url in the suite."
+            )
+    return None
+
+
+def _completed(url: str, provider: Provider, variable: str) -> str:
+    """Return an address as the provider's SDK completes it."""
+    if variable == "OLLAMA_HOST":
+        url = url if "://" in url else f"http://{url}"
+        parts = _split(url)
+        port = parts.port or {"http": 11434, "https": 443}.get(parts.scheme, 11434)
+        host = "127.0.0.1" if parts.hostname == "0.0.0.0" else parts.hostname  # noqa: S104
+        host = f"[{host}]" if ":" in (host or "") else host
+        url = f"{parts.scheme}://{host}:{port}{parts.path}".rstrip("/")
+    has_path = provider.path and url.endswith(provider.path)
+    return url if has_path or not provider.path else url + provider.path
 
 
 def in_folder(folder: Path | None, name: str) -> Path:

@@ -167,7 +167,7 @@ def fingerprint(suite: LoadedSuite, attempt: Attempt) -> str:
 def side_mark(attempt: Attempt, options: Mapping[str, Any]) -> str:
     """Return what all calls of one subject in one tier have in common, as JSON."""
     subject = attempt.subject
-    shared = [subject.model, subject.base_url, options]
+    shared = [subject.model, subject.base_url or subject.served_at, options]
     if subject.agent:
         shared.append(asdict(subject.agent))
     return json.dumps(shared, sort_keys=True, default=str)

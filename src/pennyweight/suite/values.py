@@ -197,6 +197,8 @@ class Subject:
     """Whether its calls go into the provider's batches; None as the suite says."""
     resources: Mapping[str, float] = field(default_factory=dict)
     """What a worker of it needs of a cluster's node, by the names that Ray has for it."""
+    served_at: str | None = None
+    """The address that the environment names in place of its provider's public one."""
 
 
 @dataclass(frozen=True, slots=True)
