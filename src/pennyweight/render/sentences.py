@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pennyweight.render.format import difference_cells, heading, unit_of
 from pennyweight.render.plain import joined, listed, side_line
+from pennyweight.render.prices import both_prices, lower_price, price_range
 from pennyweight.scoring.comparison import ComparedSide, Comparison
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.pairs import Pair
-from pennyweight.scoring.tiers import Frontier
 from pennyweight.text.format import (
     TIMES,
     count,
@@ -26,6 +26,7 @@ from pennyweight.text.format import (
 )
 from pennyweight.text.notation import POINTS, SHARE
 
+COST = "cost_usd_mean"
 MAX_PAIRS = 4
 """With more pairs, sentences say only what holds for all of them."""
 
@@ -267,7 +268,7 @@ def _factor(pair: Pair, comparison: Comparison) -> str:
 
 
 def _cost_of_pass(comparison: Comparison, a: ComparedSide, b: ComparedSide) -> str:
-    """Write what a pass costs on both sides, on the tasks that both tried."""
+    """Write what a pass costs on both sides; that one costs less, only if intervals show it."""
     overlap = comparison.overlap(a.name, b.name)
     confidence: float | None
     if overlap and not overlap.whole:
@@ -286,9 +287,14 @@ def _cost_of_pass(comparison: Comparison, a: ComparedSide, b: ComparedSide) -> s
     if math.isinf(old.value):
         never = _never_passed(f"{side_line(a.name)} never passed", old, confidence)
         return f"{price}; {never}"
-    if money(old.value) == money(new.value):
-        return f"{price} on both sides"
-    return f"{price} instead of {money(old.value)}"
+    if confidence is None:
+        same = money(old.value) == money(new.value)
+        against = "on both sides" if same else f"against {money(old.value)}"
+        return f"{price} {against} on the tasks that both tried"
+    alike = not a.unpriced and not b.unpriced
+    if alike and (lower_price(old, new) or lower_price(new, old)):
+        return f"{price} instead of {money(old.value)}"
+    return f"a pass costs {both_prices(new, old)}"
 
 
 def _never_passed(text: str, e: Estimate, confidence: float | None) -> str:
@@ -330,20 +336,15 @@ def _left_out(pair: Pair, comparison: Comparison) -> list[str]:
 
 
 def _overall(comparison: Comparison) -> list[str]:
-    """Write what holds for all sides: the cheapest pass, and what further passes cost."""
-    best = comparison.across.frontier
-    if best is None or not comparison.about_cost:
+    """Write what holds for all sides: what a pass costs, and what more passes cost."""
+    if comparison.across.frontier is None or not comparison.about_cost:
         return []
-    parts, further = [_cheapest(comparison, best)], dict(_further_passes(comparison))
-    dominated = list(_dominated(comparison))
+    parts = [_prices(comparison)]
     if len(comparison.compared) <= MAX_PAIRS:
-        parts += [*further.values(), *dominated]
-    elif further:
-        frontier = dict.fromkeys(name for way in further for name in way)
-        parts.append(f"The cost frontier: {listed(list(frontier))}.")
-        if dominated:
-            many = plural(len(dominated), "side")
-            parts.append(f"For {many}, another one costs no more and passes at least as often.")
+        parts += [*_further_passes(comparison), *_beaten(comparison)]
+    elif further := list(comparison.steps):
+        names = dict.fromkeys(name for step in further for name in (step.start, step.end))
+        parts.append(f"The cost frontier of these values: {listed(list(names))}.")
     for side in comparison.sides:
         if side["cost_of_pass"].value is not None and side.unpriced:
             have, are = ("has", "is") if side.unpriced == 1 else ("have", "are")
@@ -354,34 +355,36 @@ def _overall(comparison: Comparison) -> list[str]:
     return [" ".join(parts)]
 
 
-def _cheapest(comparison: Comparison, best: Frontier) -> str:
-    """Name the side whose pass is cheapest, as far as that is known."""
-    known = {s.name: c for s in comparison.sides if (c := s.number("cost_of_pass")) is not None}
-    unknown = [s.name for s in comparison.sides if s.name not in known]
-    if best.name is None:
+def _prices(comparison: Comparison) -> str:
+    """Write what a pass costs; name a side that costs least only where intervals show it."""
+    costs = {s.name: s.number("cost_of_pass") for s in comparison.sides}
+    known = {name: cost for name, cost in costs.items() if cost is not None}
+    paid = {n: comparison[n]["cost_of_pass"] for n, cost in known.items() if math.isfinite(cost)}
+    unknown = [name for name in costs if name not in known]
+    lacking = f"; not known for {listed(unknown)}" if unknown else ""
+    if not paid:
         if any(comparison[name].number("pass_rate") for name in unknown):
             return f"The cost of a pass is not known for {listed(unknown)}; nothing else passed."
         return "Nothing passed on any side, so a pass has no price."
-    name, price = side_line(best.name), money(best.cost_of_pass)
-    if len(known) == 1:
-        return f"A pass of {name} costs {price}; the cost is not known for {listed(unknown)}."
-    tied = [
-        other
-        for other, cost in known.items()
-        if other != best.name and math.isclose(cost, best.cost_of_pass, rel_tol=1e-9)
-    ]
-    text = f"The cheapest pass: {name}, {price}"
-    if tied:
-        text += f", tied with {listed(tied)}"
-    if comparison[best.name].unpriced:
-        text += ", as far as costs are known"
-    if unknown:
-        text += f"; not known for {listed(unknown)}"
-    return f"{text}{_own_tasks(comparison)}."
+    cheap = min(paid, key=lambda name: known[name])
+    rest = [estimate for name, estimate in paid.items() if name != cheap]
+    if not rest:
+        alone = f"A pass of {side_line(cheap)} costs {price_range([paid[cheap]])}"
+        never = [name for name in known if name != cheap]
+        return f"{alone}{'; nothing else passed' if never else ''}{lacking}."
+    partly = ", as far as costs are known" if any(comparison[n].unpriced for n in paid) else ""
+    own = _own_tasks(comparison)
+    alike = not own and not partly and not lacking
+    if alike and all(lower_price(paid[cheap], other) for other in rest):
+        least = f"{side_line(cheap)} costs least: {price_range([paid[cheap]])} per pass"
+        return f"{least}, the others {price_range(rest)}."
+    found = price_range(list(paid.values()))
+    none = "" if " to " not in found else "; no side is shown to cost least"
+    return f"A pass costs {found}{none}{partly}{lacking}{own}."
 
 
-def _further_passes(comparison: Comparison) -> Iterator[tuple[tuple[str, str], str]]:
-    """Write what a further pass of a side costs, from the next cheaper one on.
+def _further_passes(comparison: Comparison) -> Iterator[str]:
+    """Write what more passes of a side cost, from the next cheaper one on, where both are shown.
 
     Only for sides whose costs are known, where the tasks that both tried agree.
     """
@@ -392,36 +395,40 @@ def _further_passes(comparison: Comparison) -> Iterator[tuple[tuple[str, str], s
             continue
         if not overlap.better(step.end) or not overlap.dearer(step.end):
             continue
-        way = f"from {side_line(step.start)} to {side_line(step.end)}"
-        real = "" if _differ(comparison, step.start, step.end) else ", if the difference is real"
-        price = money(step.cost_of_further_pass)
+        if _more(comparison, QUALITY, step.start, step.end) != step.end:
+            continue
+        if _more(comparison, [COST], step.start, step.end) != step.end:
+            continue
+        start, end, price = side_line(step.start), side_line(step.end), step.cost_of_further_pass
         own = _own_tasks(comparison, step.start, step.end)
-        yield (step.start, step.end), f"Going {way}, each further pass costs {price}{real}{own}."
+        yield f"Going from {start} to {end} buys more passes at {money(price)} each{own}."
 
 
-def _dominated(comparison: Comparison) -> Iterator[str]:
-    """Name the sides that cost no less than another and pass no more often."""
+def _beaten(comparison: Comparison) -> Iterator[str]:
+    """Name the sides that are shown to cost more than another and to pass less often."""
     priced = _priced(comparison)
     for worse in comparison.dominated:
-        overlap = comparison.overlap(worse.by, worse.name)
-        if not {worse.name, worse.by} <= priced or not overlap or not overlap.tasks:
+        a, b = worse.by, worse.name
+        if not {a, b} <= priced:
             continue
-        if overlap.better(worse.name) or overlap.dearer(worse.by):
-            continue
-        name, by = side_line(worse.name), side_line(worse.by)
-        own = _own_tasks(comparison, worse.by, worse.name)
-        yield f"{name} costs no less than {by} and passes no more often{own}."
+        if _more(comparison, QUALITY, a, b) == a and _more(comparison, [COST], a, b) == b:
+            yield f"{side_line(a)} beats {side_line(b)} on both: better, and it costs less."
+
+
+def _more(comparison: Comparison, metrics: Iterable[str], a: str, b: str) -> str | None:
+    """Return which of two sides is shown to have more of the first metric that is compared."""
+    for name in metrics:
+        pair = comparison.pair(b, name, a) or comparison.pair(a, name, b)
+        if pair is not None:
+            if not pair.shown(comparison.level) or not pair.difference:
+                return None
+            return pair.b if pair.difference > 0 else pair.a
+    return None
 
 
 def _priced(comparison: Comparison) -> set[str]:
     """Return the sides whose costs are all known."""
     return {side.name for side in comparison.sides if not side.unpriced}
-
-
-def _differ(comparison: Comparison, a: str, b: str) -> bool:
-    """Whether two sides were shown to pass differently often."""
-    ways = [(end, m, start) for m in ("pass_rate", "accuracy") for start, end in ((a, b), (b, a))]
-    return any(p.shown(comparison.level) for way in ways if (p := comparison.pair(*way)))
 
 
 def _own_tasks(comparison: Comparison, *names: str) -> str:

@@ -13,15 +13,15 @@ from pennyweight.render.page.board import BoardView
 from pennyweight.render.page.board_sides import board_sides
 from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.render.page.metric_titles import metric_title
-from pennyweight.render.page.prices import (
+from pennyweight.render.page.probe_words import probe_words, side_value
+from pennyweight.render.plain import side_line
+from pennyweight.render.prices import (
     both_prices,
     higher_price,
     lower_price,
     own_tasks,
     price_range,
 )
-from pennyweight.render.page.probe_words import probe_words, side_value
-from pennyweight.render.plain import side_line
 from pennyweight.render.sentences import QUALITY
 from pennyweight.render.view import estimate
 from pennyweight.scoring.estimates import Estimate

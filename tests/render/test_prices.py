@@ -8,7 +8,7 @@ import pytest
 from pennyweight.api.pages.digest import digest
 from pennyweight.api.sources import resolve
 from pennyweight.render.page.conclusion import conclusion
-from pennyweight.render.page.prices import lower_price
+from pennyweight.render.prices import lower_price
 from pennyweight.scoring.estimates import Estimate
 
 
