@@ -1,12 +1,18 @@
 """Missing results decide nothing: errors and verdicts that are not there."""
 
+import json
 import random
 
 import polars as pl
 import pytest
 
 import pennyweight
+from pennyweight.api.pages.digest import digest
+from pennyweight.api.sources import resolve
 from pennyweight.render.comparison import as_table, words
+from pennyweight.render.files import write_tables
+from pennyweight.render.page.conclusion import conclusion
+from pennyweight.render.page.leaderboard import leaderboard
 from pennyweight.scoring.comparison import Comparison
 
 TASKS = 150
@@ -210,3 +216,48 @@ def test_ranks_stay_open_where_errors_decide():
     plain = [row for row in rows if row["status"] == "ok"]
     alone = pennyweight.compare(plain, metrics="pass_rate").ranking
     assert alone["A"].low > 1  # what leaving the errors out would show
+
+
+def board_rows():
+    """A passes more often on the tasks that both tried; B has a higher value over all of its."""
+    rng = random.Random(4)
+    rows = []
+    for task in range(100):
+        for number in range(3):
+            hard = task >= 50
+            key = {"task_id": f"t{task:03}", "attempt": number + 1}
+            first = {"subject": "A", "passed": rng.random() < (0.7 if hard else 0.98)}
+            second = {"subject": "B", "passed": rng.random() < (0.5 if hard else 0.98)}
+            if hard and rng.random() < 0.84:
+                second |= ERROR
+            rows += [{**key, **first}, {**key, **second}]
+    return rows
+
+
+def test_board_headline_and_tables_name_the_same_side(tmp_path):
+    found = digest(resolve(board_rows()))
+    values = {side["name"]: side["estimates"]["pass_rate"][0] for side in found["sides"]}
+    assert values["B"] > values["A"]
+    view = leaderboard(found)
+    assert [(row.name, row.rank, row.baseline) for row in view.rows] == [
+        ("A", "1–2", True),
+        ("B", "1–2", False),
+    ]
+    assert not view.rows[1].gap.shown
+    assert view.rows[1].gap.words.startswith("No verdict, because missing results decide")
+    said = conclusion(found)
+    assert str(said).startswith("No verdict: errors decide. Without them, A is ahead by ")
+    errors = found["sides"][1]["errors"]
+    assert any(f"{errors} of 300 attempts of B" in note for note in said.notes)
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, board_rows())))
+    pennyweight.report(str(path), tmp_path / "report.md")
+    write_tables(found, tmp_path / "tables")
+    text = (tmp_path / "report.md").read_text()
+    assert "No verdict: errors decide." in text
+    assert f"| {errors} of 300 |" in text
+    assert " & errors " in (tmp_path / "tables" / "leaderboard.tex").read_text()
+    assert "errors decide" in (tmp_path / "tables" / "pairs.tex").read_text()
+    head, first, *_ = (tmp_path / "tables" / "pairs.csv").read_text().splitlines()
+    assert head.endswith("missing_a,missing_b,errors_decide")
+    assert first.lower().endswith(f"0,{errors},true")

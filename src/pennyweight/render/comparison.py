@@ -183,7 +183,17 @@ def _csv(comparison: Comparison) -> str:
         *("tasks_for_5_points", "ratio", "ratio_low", "ratio_high"),
     ]
     rows = [[getattr(pair, name) for name in names] for pair in comparison.pairs]
+    if any(pair.missing for pair in comparison.pairs):
+        names += ["missing_a", "missing_b", "errors_decide"]
+        for row, pair in zip(rows, comparison.pairs, strict=True):
+            lacks = (pair.missing.a, pair.missing.b) if pair.missing else (0, 0)
+            row += [*lacks, pair.errors_decide(comparison.level)]
     return csv_table([names, *rows])
+
+
+def adjusted_p(pair: Pair, level: float) -> str:
+    """Write the corrected p-value; it shows nothing where errors decide."""
+    return "errors decide" if pair.errors_decide(level) else probability(pair.p_adjusted)
 
 
 def _markdown(comparison: Comparison) -> str:
@@ -371,7 +381,7 @@ def _cells(comparison: Comparison, pair: Pair, *, bare: bool) -> list[str]:
         detects = points(pair.detectable, signed=False)
     else:
         detects = quantity(pair.detectable, unit, largest=largest)
-    return [value, ends, probability(pair.p), probability(pair.p_adjusted), detects]
+    return [value, ends, probability(pair.p), adjusted_p(pair, comparison.level), detects]
 
 
 def _legend(comparison: Comparison, where: str) -> Iterator[str]:

@@ -170,23 +170,27 @@ def _latex_float(board: BoardView, rows: Sequence[BoardRow], number: int) -> str
     ranked = board.ranked
     heads = [*(["rank"] if ranked else []), _tex(board.by)]
     heads += [_stacked(column.metric.title) for column in board.columns]
+    heads += ["errors"] if board.errors else []
+    columns = len(board.columns) + board.errors
     lines = [
         r"\begin{table}",
         r"\centering\footnotesize\setlength{\tabcolsep}{2.2pt}",
-        rf"\begin{{tabular}}{{@{{}}{'r' * ranked}l{'r' * len(board.columns)}@{{}}}}",
+        rf"\begin{{tabular}}{{@{{}}{'r' * ranked}l{'r' * columns}@{{}}}}",
     ]
     lines += [r"\toprule", f"{' & '.join(heads)} \\\\", r"\midrule"]
     for row in rows:
         first, name = [_tex(row.rank or "—")] if ranked else [], side_line(row.name)
         if len(name) > LONG_NAME:
-            whole = rf"\multicolumn{{{1 + len(board.columns)}}}{{l@{{}}}}{{{_tex(name)}}}"
+            whole = rf"\multicolumn{{{1 + columns}}}{{l@{{}}}}{{{_tex(name)}}}"
             lines.append(f"{' & '.join([*first, whole])} \\\\*")
             first, name = [""] * len(first), ""
-        values = map(_tex, [name, *(c.value for c in row.cells)])
+        failed = [count(row.errors)] if board.errors else []
+        values = map(_tex, [name, *(c.value for c in row.cells), *failed])
         lines.append(f"{' & '.join([*first, *values])} \\\\")
         ends = [""] * (len(first) + 1) + [
             rf"{{\scriptsize {_tex(c.interval)}}}" if c.interval else "" for c in row.cells
         ]
+        ends += [rf"{{\scriptsize of {count(row.records)}}}"] if board.errors else []
         lines.append(f"{' & '.join(ends)} \\\\")
     said = f"{board.headline.title.capitalize()} and other metrics by {board.by}"
     said += " (continued)" if number else f", with {level(board.confidence)} confidence intervals"
@@ -236,11 +240,19 @@ def _latex_metrics(group: Mapping[str, Any], side: str, head: str = "") -> str:
 def _pair_rows(pairs: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
     names = ("a", "b", "metric", "difference")
     rest = ("p", "p_adjusted", "tasks", "method", "detectable", "ratio", "ratio_low", "ratio_high")
-    rows: list[list[Any]] = [[*names, "low", "high", *rest]]
+    lacks = ("missing_a", "missing_b", "errors_decide") if any(p["missing"] for p in pairs) else ()
+    rows: list[list[Any]] = [[*names, "low", "high", *rest, *lacks]]
     for pair in pairs:
         ends = pair["interval"] or (None, None)
-        rows.append([*(pair[n] for n in names), *ends, *(pair.get(n) for n in rest)])
+        missing = pair["missing"] or {"a": 0, "b": 0}
+        more = [missing["a"], missing["b"], pair["errors_decide"]] if lacks else []
+        rows.append([*(pair[n] for n in names), *ends, *(pair.get(n) for n in rest), *more])
     return rows
+
+
+def _adjusted(pair: Mapping[str, Any]) -> str:
+    """Write the corrected p-value; it shows nothing where errors decide."""
+    return "errors decide" if pair["errors_decide"] else probability(pair["p_adjusted"])
 
 
 def latex_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
@@ -254,7 +266,7 @@ def latex_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
         rows += [
             (
                 *(name, *difference(p)),
-                *(probability(p["p"]), probability(p["p_adjusted"]), count(p["tasks"])),
+                *(probability(p["p"]), _adjusted(p), count(p["tasks"])),
             )
             for name, p in own.items()
         ]

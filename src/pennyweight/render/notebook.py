@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pennyweight.catalogue import METRICS
 from pennyweight.gates.verdict import Verdict
-from pennyweight.render.comparison import words
+from pennyweight.render.comparison import adjusted_p, words
 from pennyweight.render.format import difference_cells, estimate_cells
 from pennyweight.render.page import environment
 from pennyweight.render.scores import more_line, shown
@@ -22,7 +22,7 @@ from pennyweight.scoring.comparison import Comparison
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.pooling import pooled_words
 from pennyweight.scoring.scores import Group, Scores
-from pennyweight.text.format import level, probability
+from pennyweight.text.format import level
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -122,7 +122,7 @@ def _comparison_view(comparison: Comparison) -> dict[str, Any]:
                 "metric": pair.metric,
                 "value": value,
                 "interval": interval,
-                "p": probability(pair.p_adjusted) if pair.p_adjusted is not None else "",
+                "p": adjusted_p(pair, comparison.level) if pair.p_adjusted is not None else "",
                 "tasks": f"{pair.tasks:,}",
                 "spark": _around_zero(pair.difference, pair.low, pair.high, by_metric[pair.metric]),
             }

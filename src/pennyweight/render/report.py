@@ -29,7 +29,7 @@ from pennyweight.render.view import (
     side_rows,
     value_head,
 )
-from pennyweight.text.format import plural
+from pennyweight.text.format import count, plural
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -166,12 +166,14 @@ def _paragraphs(title: str, lines: Sequence[str]) -> list[str]:
 def board_cells(board: BoardView) -> list[list[str]]:
     """Return a leaderboard as rows of text: rank, side, metrics, and the paired difference."""
     gap = [f"difference from {board.baseline}"] if board.baseline else []
-    rows = [["rank", board.by, *(str(c.metric) for c in board.columns), *gap]]
+    errors = ["errors"] if board.errors else []
+    rows = [["rank", board.by, *(str(c.metric) for c in board.columns), *gap, *errors]]
     for row in board.rows:
         cells = (f"{c.value} {_in_brackets(c.interval)}".strip() for c in row.cells)
         shown = row.gap and f"{row.gap.value} {_in_brackets(row.gap.interval)}".strip()
         last = [("baseline" if row.baseline else shown) or "—"] if gap else []
-        rows.append([row.rank or "—", row.name, *cells, *last])
+        failed = [f"{count(row.errors)} of {count(row.records)}"] if errors else []
+        rows.append([row.rank or "—", row.name, *cells, *last, *failed])
     return rows
 
 

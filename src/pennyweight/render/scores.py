@@ -92,13 +92,15 @@ def pass_line(groups: Sequence[Group], names: Sequence[str]) -> list[str]:
 def _csv(scores: Scores) -> str:
     """Write one row for each group and metric, with raw numbers."""
     keys = list(scores.groups[0].group) if scores.groups else []
-    heads = ("metric", "value", "low", "high", "records", "skipped", "pooled")
+    failed = ["errors"] if any(group.errors for group in scores.groups) else []
+    heads = ["metric", "value", "low", "high", "records", "skipped", "pooled", *failed]
     rows: list[list[object]] = [[*keys, *heads]]
     for group in scores.groups:
         for name, e in group.estimates.items():
             ends = [json_value(x) for x in (e.value, e.low, e.high)]
             pooled = pooled_words(group.pooled).removesuffix(" pooled")
-            rows.append([*group.group.values(), name, *ends, e.records, e.skipped, pooled])
+            last = [pooled, *([group.errors] if failed else [])]
+            rows.append([*group.group.values(), name, *ends, e.records, e.skipped, *last])
     return csv_table(rows)
 
 

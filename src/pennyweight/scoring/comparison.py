@@ -135,6 +135,17 @@ class Comparison(Result):
         return next((one for one in self.overlaps if {one.a, one.b} == {a, b}), None)
 
     @property
+    def leader(self) -> str:
+        """The side that is ahead in the first metric, on the tasks that sides have in common."""
+        if self.ranking:
+            return min(self.ranking.sides, key=lambda side: side.rank).name
+        pair = self.pairs[0]
+        if len(self.sides) != 2 or not pair.difference:
+            return self.baseline
+        lower = getattr(METRICS.get(pair.metric), "better", None) == "lower"
+        return pair.b if (pair.difference > 0) != lower else pair.a
+
+    @property
     def comparisons(self) -> int:
         """The number of tests for which the p-values are adjusted."""
         return sum(pair.p is not None for pair in self.pairs)

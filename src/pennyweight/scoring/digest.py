@@ -79,6 +79,10 @@ class PairDigest(TypedDict):
     detectable: float | None
     """The smallest difference that is found in 80 % of such experiments."""
     tasks_for_5_points: int | None
+    missing: dict[str, Any] | None
+    """The results that the sides lack, and what they could change."""
+    errors_decide: bool
+    """Whether the difference is significant only as long as these are left out."""
 
 
 class RankDigest(TypedDict):

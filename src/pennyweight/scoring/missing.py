@@ -46,15 +46,9 @@ class MissingResults:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
+        counts = {name: getattr(self, name) for name in ("a", "b", "errors")}
         bounds = [self.low, self.high]
-        return {
-            "a": self.a,
-            "b": self.b,
-            "errors": self.errors,
-            "bounds": bounds,
-            "p": self.p,
-            "p_adjusted": self.p_adjusted,
-        }
+        return {**counts, "bounds": bounds, "p": self.p, "p_adjusted": self.p_adjusted}
 
 
 def undecided(metric: Metric) -> pl.Expr:

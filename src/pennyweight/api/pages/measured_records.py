@@ -69,6 +69,9 @@ class MeasuredRecords:
             )
             if not any(pair.tasks for pair in found.pairs):
                 return None  # groups of different tasks, as categories are
+            first = next(raw for raw, title in titles.items() if title == found.leader)
+            if first != best and not only and any(group.errors for group in valued):
+                found = compare_measured(*about, [metric], first, titles=titles, together=True)
             whole = found
             if len(groups) <= MAX_DESCRIBED:
                 whole = compare_measured(*about, None, titles=titles)

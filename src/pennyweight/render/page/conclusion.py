@@ -14,7 +14,7 @@ from pennyweight.render.page.board_sides import board_sides
 from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.render.page.metric_titles import metric_title
 from pennyweight.render.page.probe_words import probe_words, side_value
-from pennyweight.render.plain import side_line
+from pennyweight.render.plain import joined, side_line
 from pennyweight.render.prices import (
     both_prices,
     higher_price,
@@ -96,7 +96,17 @@ def _left_out(
     order: Sequence[Mapping[str, Any]],
     metric: str,
 ) -> Iterator[str]:
-    """Say what is not compared: sides without a value, and records that are of no side."""
+    """Say what is not compared: errors, sides without a value, and records that are of no side."""
+    failed = [side for side in order if side["errors"]]
+    some = [
+        f"{count(side['errors'])} of {plural(side['records'], 'attempt')} of {_name(side)}"
+        for side in failed[:MAX_NAMED]
+    ]
+    if len(failed) > MAX_NAMED:
+        errors = sum(side["errors"] for side in failed)
+        some = [f"{plural(errors, 'attempt')} of {count(len(failed))} sides"]
+    if some:
+        yield f"Left out because they ended in an error: {joined(some)}."
     if without := len(named) - len(order):
         have, are = ("has", "is") if without == 1 else ("have", "are")
         yield f"{plural(without, 'side')} {have} no {_noun(metric)} and {are} not compared."
@@ -228,6 +238,14 @@ class _Told:
         named = [s for s in self.order if s["name"] in leading]
         parts: list[Words] = []
         few = self._few(": ")
+        pair = self._pair(second)
+        if len(self.order) == 2 and pair and pair["errors_decide"]:
+            decides = "errors" if pair["missing"]["errors"] else "missing verdicts"
+            parts.append(Words(f"No verdict: {decides} decide. Without them, "))
+            gap, sure = self._gap(second)
+            parts += [Words(_name(first), name=True), Words(f" is ahead by {gap}{sure}")]
+            notes = (*self._missing(pair), *self._other_tasks())
+            return Conclusion((*parts, *self._prices(first, second), Words(".")), notes)
         if len(self.order) == 2:
             parts.append(Words(f"No difference in {_noun(self.metric)} is shown between "))
             parts += _listed([_name(s) for s in named])
@@ -246,6 +264,21 @@ class _Told:
             parts += [*self._ahead_by(second), *self._prices(first, second), Words(".")]
         notes = (*self._other_tasks(), *self._takes(second), *self._ways(len(self.order)))
         return Conclusion(tuple(parts), notes)
+
+    def _missing(self, pair: Mapping[str, Any]) -> Iterator[str]:
+        """Write between which differences the missing results lie."""
+        missing, unit, sign = pair["missing"], unit_of(pair["metric"]), self._sign(pair)
+        lacks = ((pair["a"], missing["a"]), (pair["b"], missing["b"]))
+        named = [
+            f"{plural(n, 'result')} of {side_line(visible(name), 60)}" for name, n in lacks if n
+        ]
+        ends = sorted(sign * end for end in missing["bounds"])
+        low, high = (points(end) if unit == SHARE else quantity(end, unit) for end in ends)
+        are = "is" if missing["a"] + missing["b"] == 1 else "are"
+        yield (
+            f"{joined(named)} {are} missing. Counted for and against each side, they leave a "
+            f"difference between {low} and {high}."
+        )
 
     def _few(self, before: str) -> str:
         """Say that few tasks can rank the sides, where fewer than half of them do."""

@@ -101,7 +101,11 @@ def leaderboard(
     ]  # fmt: skip
     ranks = _ranks(compared, sum(valued), metric, digest["confidence"])
     if direct and ranks:  # sides that lack a column have a value, but nobody to be compared with
-        order.sort(key=lambda index: sides.sides[index]["name"] not in ranks)
+        places = dict.fromkeys(ranks, 0)
+        if any(group.errors for group in sides.groups):  # values leave out other tasks on each side
+            places |= _places(compared, metric)
+        last = len(order) + 1
+        order.sort(key=lambda index: places.get(sides.sides[index]["name"], last))
     given = verdicts or {}
     columns = [sides.column(n, drawn=n == drawn) for n in shown]
     made = []
@@ -229,6 +233,21 @@ def _ranks(
     return {name: _rank(low, high, len(found)) for name, (low, high) in found.items()}
 
 
+def _places(compared: Mapping[str, Any], metric: str) -> dict[str, int]:
+    """Return the place of each side on the tasks that are compared, as the ranks are made."""
+    if compared.get("ranks"):
+        return {rank["name"]: rank["rank"] for rank in compared["ranks"]}
+    pair = compared["gaps"][0]
+    best = _better_of(pair, metric)
+    return {name: 1 + (name != best) for name in (pair["a"], pair["b"]) if pair["difference"]}
+
+
+def _better_of(pair: Mapping[str, Any], metric: str) -> str:
+    """Return the side of a pair whose value is better."""
+    lower = getattr(METRICS.get(metric), "better", None) == "lower"
+    return str(pair["b"] if (pair["difference"] > 0) != lower else pair["a"])
+
+
 def _two_ranks(
     compared: Mapping[str, Any], metric: str, confidence: float
 ) -> dict[str, tuple[int, int]]:
@@ -238,10 +257,9 @@ def _two_ranks(
     if p is None or gap is None:
         return {}
     first, second = pair["a"], pair["b"]
-    if p > 1 - confidence or gap == 0:
+    if p > 1 - confidence or gap == 0 or pair["errors_decide"]:
         return {first: (1, 2), second: (1, 2)}
-    lower = getattr(METRICS.get(metric), "better", None) == "lower"
-    best = second if (gap > 0) != lower else first
+    best = _better_of(pair, metric)
     return {name: (1, 1) if name == best else (2, 2) for name in (first, second)}
 
 
@@ -266,7 +284,8 @@ def _gap(
         return None
     low, high = pair["interval"] or (None, None)
     numbers = (pair["difference"], low, high, pair["p_adjusted"], pair["tasks"])
-    return _gap_of(pair["metric"], numbers, confidence, baseline, ranked=ranked)
+    decide = bool(pair["errors_decide"])
+    return _gap_of(pair["metric"], numbers, confidence, baseline, ranked=ranked, decide=decide)
 
 
 @lru_cache(2_048)
@@ -277,12 +296,15 @@ def _gap_of(
     baseline: str,
     *,
     ranked: bool,
+    decide: bool,
 ) -> Gap:
     """Write a difference, whose interval agrees with its test; every order shows the same ones."""
     difference, low, high, p, tasks = numbers
     value, ends = difference_cells(metric, difference, low, high, bare=True)
-    shown = p is not None and p <= 1 - confidence
+    shown = p is not None and p <= 1 - confidence and not decide
     told = "A difference is shown" if shown else "No difference is shown"
+    if decide:
+        told = "No verdict, because missing results decide; without them"
     how = " for all pairs of sides at once" if ranked else ""
     words = f"{told}: {p_value(p)}{how}, on {plural(tasks, 'task')}."
     return Gap(value, ends, shown, f"{words} Compared with {baseline} task by task.")
