@@ -45,3 +45,10 @@ def test_a_side_is_chosen_by_known_columns(store):
     assert changes(store, ([RUN], {"tier": "T0"}), ([OTHER], {})).worse_count == 30
     with pytest.raises(KeyError):
         changes(store, ([RUN], {"1=1 --": "x"}), ([OTHER], {}))
+
+
+def test_tasks_whose_exam_changed_are_left_out(store):
+    left = [f"t{i:02}" for i in range(25)]
+    found = changes(store, ([RUN], {}), ([OTHER], {}), without=left)
+    assert [c.task_id for c in found.worse] == ["t25", "t26", "t27", "t28", "t29"]
+    assert (found.worse_count, found.better_count) == (5, 20)

@@ -134,7 +134,7 @@ def test_only_what_both_runs_have_is_compared(uneven):
 
 @pytest.mark.parametrize(
     ("other", "why"),
-    [(OTHER, "find or match answers differently"), (ALONE, "no tasks in common")],
+    [(OTHER, "are graded differently: the answer rule"), (ALONE, "no tasks in common")],
 )
 def test_runs_that_cannot_be_compared_say_so(uneven, other, why):
     status, _, text = uneven.get(f"/compare?run={MORE}&run={other}")

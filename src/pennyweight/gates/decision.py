@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Protocol
@@ -84,7 +84,9 @@ def decide(
     baseline = baseline.under(policy) if baseline is not None else None
     if plan is not None:
         records = replace(records, remaining=0)  # the plan counts them
-    exam = exam_of(records, baseline) if baseline is not None and policy.paired else None
+    exam = None
+    if baseline is not None and policy.paired:
+        exam = exam_of(records, baseline, policy.options)
     decisions = [
         *must_nots(records),
         *required(policy, records, plan),
@@ -109,10 +111,10 @@ def decide(
     )
 
 
-def exam_of(records: GateRecords, baseline: GateRecords) -> ExamMatch:
-    """Compare the exam of records with that of their baseline."""
+def exam_of(records: GateRecords, baseline: GateRecords, options: Mapping[str, Any]) -> ExamMatch:
+    """Compare the exam of records with that of their baseline; `options` hold for both."""
     both = pl.concat([baseline.exams("the baseline"), records.exams("these records")])
-    regraded = [part for name, part in REGRADED.items() if name in records.options]
+    regraded = [part for name, part in REGRADED.items() if name in options]
     return ExamMatch.of(rows_of(both), reruns=baseline.reruns, regraded=regraded)
 
 

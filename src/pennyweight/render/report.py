@@ -101,7 +101,8 @@ def html(report: Report) -> str:
 def _notices(report: Report) -> list[str]:
     """Return what to know before the numbers are read."""
     part = "This run has {}; its numbers are not those of the whole suite."
-    return [*(part.format(words) for words in report.narrowed), *report.doubts]
+    parts = (part.format(words) for words in report.narrowed)
+    return [*parts, *report.doubts, *report.digest["exam"]]
 
 
 @cache

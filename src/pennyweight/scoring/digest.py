@@ -16,7 +16,7 @@ from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 from pennyweight.scoring.sides import side_name
 
-VERSION = 27
+VERSION = 28
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The metrics that can be the headline of records: `headline_of` chooses."""
@@ -195,6 +195,8 @@ class RecordsDigest(TypedDict):
     whole: GroupDigest
     sides: list[GroupDigest]
     left_out: int
+    exam: list[str]
+    """Which tasks are left out because they changed, and how sides are graded differently."""
     comparison: ComparisonDigest | None
     boards: list[BoardDigest]
     """The same records by subject, by tier, by columns of the tasks."""

@@ -103,6 +103,10 @@ class ExamMatch:
         )
         return found if several.is_empty() else _with_changes(found, rows, several, reruns or {})
 
+    def stays(self) -> pl.Expr:
+        """Return whether a record is of a task that is the same on all sides."""
+        return ~pl.col("task_id").is_in(self.left.implode()).fill_null(value=False)
+
     def refuse_regraded(self) -> None:
         """Raise UsageError if sides are graded differently."""
         if self.regraded:

@@ -72,6 +72,12 @@ def _quoted(values: pl.Series) -> pl.Series:
     return values.replace(changed) if changed else values
 
 
+def reruns_of(sources: Iterable[Source]) -> dict[str, Rerun]:
+    """Return how changed tasks are tried again, by the ids of runs: of all runs but the newest."""
+    made = sorted((one.rerun, one.run_id) for one in sources if one.rerun and one.run_id)
+    return {run_id: rerun for rerun, run_id in made[:-1]}
+
+
 @dataclass(frozen=True, slots=True)
 class Sides:
     """The columns that distinguish the sides of a comparison, or the sources themselves."""
@@ -93,8 +99,7 @@ class Sides:
         """Use these columns; without any, or by run, several sources are sides by themselves."""
         columns = tuple(dict.fromkeys(by))
         runs = any(source.run_id is not None for source in sources)
-        made = sorted((one.rerun, one.run_id) for one in sources if one.rerun and one.run_id)
-        again = {run_id: rerun for rerun, run_id in made[:-1]}
+        again = reruns_of(sources)
         origins = tuple(dict.fromkeys(source.origin for source in sources))
         by_source = columns in {(), ("run",), (SOURCE,)} and all(origins)
         if by_source and len(sources) > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,12 +46,14 @@ def changes(
     most: int = 200,
     alike: Sequence[str] = (),
     result: str = "correct",
+    without: Collection[str] = (),
 ) -> Changes:
     """Find the tasks whose share differs between two sides, up to `most` in each direction.
 
     Only attempts with the same value in each column of `alike` are compared, as in `compare`:
     attempts that only one side made are left out. `result` is what counts, `correct` or `passed`;
-    the other one counts where it is missing.
+    the other one counts where it is missing. The tasks in `without` are left out: their exam
+    changed.
     """
     values: dict[str, Any] = {"most": most}
     counted = _RESULTS[result]
@@ -60,6 +62,9 @@ def changes(
         _shares(letter, *side, values, key, counted)
         for letter, side in zip("ab", (first, second), strict=True)
     ]
+    named = {f"left{index}": task for index, task in enumerate(without)}
+    values |= named
+    left = f"WHERE a.task_id NOT IN ({', '.join(f':{name}' for name in named)}) " if named else ""
     same = " AND ".join(f"a.{name} = b.{name}" for name in key)
     shares = ("avg(a.share)", "avg(b.share)")
     query = (  # only known names are in it, every value is bound
@@ -68,7 +73,7 @@ def changes(
         "row_number() OVER (PARTITION BY second > first "
         "ORDER BY abs(second - first) DESC, task_id) AS place FROM "
         f"(SELECT a.task_id AS task_id, {shares[0]} AS first, {shares[1]} AS second "
-        f"FROM {parts[0]} JOIN {parts[1]} ON {same} GROUP BY a.task_id "
+        f"FROM {parts[0]} JOIN {parts[1]} ON {same} {left}GROUP BY a.task_id "
         f"HAVING abs({shares[0]} - {shares[1]}) > {MIN_DIFFERENCE}) AS d"
         ") AS ranked WHERE place <= :most ORDER BY place"
     )

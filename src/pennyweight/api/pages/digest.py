@@ -31,6 +31,7 @@ from pennyweight.scoring.digest import (
 )
 from pennyweight.scoring.overview import best_first
 from pennyweight.scoring.scores import Group
+from pennyweight.scoring.sides import reruns_of
 from pennyweight.sources.source import Source, copied
 
 Progress = Callable[[str, int], None]
@@ -68,11 +69,12 @@ def digest(
         copied(sources, partial(step, "read"), [*by, *(where or ()), *further]) as copies,
         measured_records(
             *(copies, confidence, by, where or {}, partial(step, "measure"), options or {}, map)
-        ) as (measured, frame),
+        ) as (measured_all, all_records),
     ):
         step("score", 0)
+        by = list(by) or [n for n in SIDE_COLUMNS if data.distinct(all_records, n) > 1]
+        measured, frame, said = measured_all.of_one_exam(all_records, by, reruns_of(sources))
         whole = measured.scored([])[0]
-        by = list(by) or [n for n in SIDE_COLUMNS if data.distinct(frame, n) > 1]
         metric = headline(whole)
         groups = measured.scored(by) if by else []
         step("compare", 0)
@@ -85,6 +87,7 @@ def digest(
             "whole": group_digest(whole),
             "sides": [group_digest(g) for g in groups],
             "left_out": measured.records.left_out,
+            "exam": said,
             "comparison": paired,
             "boards": boards(measured, frame, by, metric, groups, further),
             "charts": {

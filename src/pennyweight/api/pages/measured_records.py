@@ -16,14 +16,14 @@ from pennyweight.errors import InputError, UsageError
 from pennyweight.render.comparison import words
 from pennyweight.scoring.comparison import NEEDED, Comparison, compare_measured
 from pennyweight.scoring.digest import HEADLINES, ComparisonDigest, group_name
-from pennyweight.scoring.exam import EXAM
+from pennyweight.scoring.exam import EXAM, ExamMatch, how_to_regrade, rows_of
 from pennyweight.scoring.overview import best_first
 from pennyweight.scoring.pairs import MEASURED
 from pennyweight.scoring.per_task import PerTask
 from pennyweight.scoring.pipeline import Measured, ScoreRequest, Scoring
 from pennyweight.scoring.scores import Group
-from pennyweight.scoring.sides import Sides, side_name
-from pennyweight.sources.source import Source
+from pennyweight.scoring.sides import SIDE, Sides, side_name, side_values
+from pennyweight.sources.source import Rerun, Source
 
 SIDE_COLUMNS = ("run", "subject", "tier")
 TASK_COLUMNS = ("category", "capability")
@@ -42,6 +42,30 @@ class MeasuredRecords:
         """Score the records of each group; every metric unless some are named."""
         work = replace(self.work, metrics=chosen(list(metrics))) if metrics else self.work
         return list(work.score(self.records.frame, by)[0])
+
+    def of_one_exam(
+        self, frame: pl.LazyFrame, by: Sequence[str], reruns: Mapping[str, Rerun]
+    ) -> tuple[MeasuredRecords, pl.LazyFrame, list[str]]:
+        """Leave out tasks that are not the same on all sides; also say what is left out.
+
+        `frame` has the same records. Nothing is left out where a side would have no record left.
+        """
+        if not by or not self.records.frame.height:
+            return self, frame, []
+        named = Sides(tuple(by)).named(self.records.frame)[1]
+        present = named[SIDE].unique().to_list()
+        if len(present) < 2:
+            return self, frame, []
+        titles = {side: side_name(side_values(side), " · ") for side in present}
+        exam = ExamMatch.of(rows_of(named), titles, reruns, self.work.request.regraded)
+        graded = [f"{exam.regrading} {how_to_regrade(exam.regraded)}"] if exam.regraded else []
+        if not exam.changed:
+            return self, frame, [*graded, *exam.remarks()]
+        stays = exam.stays()
+        if named.filter(stays)[SIDE].n_unique() < len(present):
+            return self, frame, [*graded, exam.nothing_left]
+        records = replace(self.records, frame=self.records.frame.filter(stays))
+        return replace(self, records=records), frame.filter(stays), [*graded, *exam.sentences()]
 
     def compared(
         self, groups: Sequence[Group], by: Sequence[str], metric: str | None

@@ -274,6 +274,7 @@ class RunComparisons:
                 (second.runs, dict(second.chosen)),
                 alike=shared_columns(runs, first, second),
                 result="passed" if "pass_rate" in tested.tested else "correct",
+                without=tested.exam.left.to_list() if tested.exam else (),
             )
         pairs = [pair.to_dict() for pair in tested.pairs]
         said = words(tested)

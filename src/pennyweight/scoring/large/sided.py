@@ -66,7 +66,7 @@ class SidedRecords:
         exam.refuse_regraded()
         if exam.changed:
             present = frame[SIDE].unique()
-            frame = frame.filter(_stays(exam))
+            frame = frame.filter(exam.stays())
             _refuse_empty(exam, frame[SIDE].unique(), present)
         groups, frame = work.score(frame, [SIDE])
         return cls(
@@ -104,7 +104,7 @@ class SidedRecords:
         exam = ExamMatch.of(spill.rows, titles, sides.reruns, work.request.regraded)
         exam.refuse_regraded()
         if exam.changed:
-            spill.keep(_stays(exam))
+            spill.keep(exam.stays())
             _refuse_empty(exam, pl.Series(distinct(SIDE)), pl.Series(order))
         groups = LargeScores(work, spill, [SIDE]).score()
         times = [n for n in TIMES if n in spill.schema]
@@ -116,11 +116,6 @@ class SidedRecords:
             lambda *asked: LargeUnits.of(spill, *asked),
             exam,
         )  # fmt: skip
-
-
-def _stays(exam: ExamMatch) -> pl.Expr:
-    """Return whether a record is of a task that is the same on all sides."""
-    return ~pl.col("task_id").is_in(exam.left.implode()).fill_null(value=False)
 
 
 def _refuse_empty(exam: ExamMatch, left: pl.Series, sides: pl.Series) -> None:
