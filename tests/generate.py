@@ -19,6 +19,7 @@ COTS = [
     "12 - 8 = 4",
 ]
 CONTEXTS = ["The mill opened in 1887.", '["The mill is old.", "The cat is grey."]', ""]
+CHOICES = ['["four", "yes", "no"]', '["5", "4"]']
 REPLIES = ["The mill is old [1].", "The mill opened in 1890. The cat is grey [1]."]
 
 names = st.sampled_from([*ANSWERS, *REPLIES])
@@ -50,6 +51,7 @@ def record(draw: st.DrawFn) -> dict[str, Any]:
         "logprob_confidence": draw(_maybe(share)),
         "temperature": draw(_maybe(st.sampled_from([0.0, 0.7]))),
         "context": draw(_maybe(st.sampled_from(CONTEXTS))),
+        "choices": draw(_maybe(st.sampled_from(CHOICES))),
         "scores": draw(_maybe(st.sampled_from(SUPPORT_SCORES))),
         "reasoning_tokens": draw(_maybe(st.integers(0, 10_000))),
         "prompt_tokens": draw(_maybe(st.integers(0, 10_000))),

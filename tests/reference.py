@@ -107,6 +107,14 @@ def measures(record: Record, *, pass_weight: float = 0.5, impl_weight: float = 0
         out["correct"] = None
     right = out["correct"] and target is not None
     out["label"] = out["normalized_target"] if right else out["normalized_answer"]
+    choices = get("choices")
+    out["target_label"], out["answer_label"] = out["normalized_target"], out["label"]
+    if choices is not None:
+        asked = out["target_label"] = _letter(get("target"), choices)
+        said = _letter(get("answer"), choices)
+        out["answer_label"] = said if said != asked and asked is not None else None
+        if out["correct"]:
+            out["answer_label"] = asked
 
     for name in ("cot_tokens", "cot_chars", "step_count", "ra_ratio", "self_correcting"):
         out[name] = None
@@ -432,6 +440,18 @@ def _entropy(answers: list[str | None]) -> tuple[float | None, float | None]:
     shares = [count / len(answers) for count in counts.values()]
     entropy = math.fsum(p * math.log(1 / p) for p in shares)
     return entropy, _ratio(entropy, math.log(len(counts)))
+
+
+def _letter(text: str | None, choices: str) -> str | None:
+    """The letter of a choice: by its text, by letter, or by index."""
+    texts = [one.lower() for one in json.loads(choices)]
+    said = (text or "").strip().lower()
+    if texts.count(said) == 1:
+        return "abc"[texts.index(said)]
+    if said and said in [str(index) for index in range(len(texts))]:
+        return "abc"[int(said)]
+    letters = [letter for letter in "abc"[: len(texts)] if said.strip("()[].: ") == letter]
+    return letters[0] if letters else None
 
 
 def _precision_recall(
@@ -829,7 +849,7 @@ def reference(
     left_out = len(rows) - len(_having(rows, "composite_score"))
     skipped["composite_median"] = skipped["grade"] = left_out
 
-    pairs = [(row["normalized_target"], row["label"]) for row in _having(rows, "normalized_target")]
+    pairs = [(row["target_label"], row["answer_label"]) for row in _having(rows, "target_label")]
     metrics["precision"], metrics["recall"] = _precision_recall(pairs, positive)
     metrics["f1"] = _f1(pairs, positive)
     skipped["precision"] = skipped["recall"] = skipped["f1"] = len(rows) - len(pairs)

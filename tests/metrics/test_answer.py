@@ -1,5 +1,6 @@
-"""Precision and recall against scikit-learn."""
+"""Precision, recall and F1 against scikit-learn, with choices; how often intervals hold."""
 
+import json
 import random
 
 import numpy as np
@@ -127,3 +128,68 @@ def test_a_wrong_answer_is_not_its_targets_label_even_if_it_reads_the_same():
     rows = [{"task_id": n, "answer": "a+b", "target": "a+b"} for n in range(2)]
     found = score(rows, match="regex", metrics=["accuracy", "precision", "recall", "f1"])
     assert {value.value for value in found.groups[0].estimates.values()} == {0.0}
+
+
+def test_labels_of_choices_are_letters_not_the_texts_of_one_task():
+    rng = random.Random(1)
+    rows, letters = [], ([], [])
+    for n in range(80):
+        choices = [f"city {n} {k}" for k in range(4)]
+        target = rng.randrange(4)
+        answer = target if rng.random() < 0.26 else rng.randrange(4)
+        row = {"task_id": n, "choices": json.dumps(choices), "matched_by": "choice"}
+        right = {"correct": answer == target, "answer": f"({'ABCD'[answer]})"}
+        rows.append({**row, **right, "target": f"{'ABCD'[target]}. {choices[target]}"})
+        letters[0].append("abcd"[target])
+        letters[1].append("abcd"[answer])
+    found = score(rows)
+    for name, metric in (
+        ("precision", precision_score),
+        ("recall", recall_score),
+        ("f1", f1_score),
+    ):
+        assert found[name].value == pytest.approx(metric(*letters, average="macro"))
+    assert score(rows, positive="B")["f1"].value == pytest.approx(
+        f1_score(*letters, labels=["b"], average="macro")
+    )
+
+
+def test_what_is_no_choice_is_no_label():
+    row = {"choices": '["Oslo", "Rome"]', "target": "Rome"}
+    rows = [{**row, "answer": answer} for answer in ("Rome", "Paris", None, "A")]
+    assert score(rows)["precision"].value == 0.5
+    assert score([{**row, "target": "Bonn", "answer": "Bonn"}])["recall"].value is None
+
+
+@pytest.mark.parametrize(
+    ("tasks", "rare", "found", "false", "attempts"),
+    [(100, 0.05, 0.6, 0.02, 1), (400, 0.02, 0.7, 0.005, 1), (60, 0.1, 0.7, 0.05, 3)],
+)
+@pytest.mark.parametrize("positive", ["y", None])
+def test_intervals_of_f1_of_a_rare_label_hold(tasks, rare, found, false, attempts, positive):
+    tp, fp, fn = rare * found, (1 - rare) * false, rare * (1 - found)
+    tn = (1 - rare) * (1 - false)
+    one, other = 2 * tp / (2 * tp + fp + fn), 2 * tn / (2 * tn + fp + fn)
+    truth = one if positive else (one + other) / 2
+    rng = np.random.default_rng(7)
+    inside = []
+    for _ in range(60):
+        asked = rng.random(tasks) < rare
+        chance = np.where(asked, found, false)
+        if attempts > 1:
+            chance = rng.beta(2 * chance, 2 * (1 - chance))
+        frames = [
+            pl.DataFrame(
+                {
+                    "task_id": [str(n) for n in range(tasks)],
+                    "attempt": [attempt + 1] * tasks,
+                    "target": np.where(asked, "y", "n"),
+                    "answer": np.where(rng.random(tasks) < chance, "y", "n"),
+                }
+            )
+            for attempt in range(attempts)
+        ]
+        estimate = score(pl.concat(frames), metrics="f1", positive=positive)["f1"]
+        if estimate.low is not None:
+            inside.append(estimate.low <= truth <= estimate.high)
+    assert np.mean(inside) >= 0.9

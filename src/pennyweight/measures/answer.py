@@ -6,6 +6,7 @@ import polars as pl
 
 from pennyweight.define import measure
 from pennyweight.text.arithmetic import canonical
+from pennyweight.text.choice_letter import choice_letter
 from pennyweight.text.confidence import from_logprobs, read_logprobs, stated
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.extraction import answer as find_answer
@@ -129,6 +130,45 @@ def label(normalized_answer: pl.Expr, normalized_target: pl.Expr, correct: pl.Ex
         .then(pl.concat_str(pl.lit("≠ "), normalized_answer))
         .otherwise(normalized_answer)
     )
+
+
+@measure(spec="Metrics Guide, precision")
+def target_label(normalized_target: pl.Expr, choices: pl.Expr, target: pl.Expr) -> pl.Expr:
+    """The target as a label: the letter of a choice, else the target in its normalised form.
+
+    >>> evaluate(target_label, target=["B. Rome", "yes"], choices=['["Oslo", "Rome"]', None])
+    ['b', 'yes']
+    """
+    return pl.when(choices.is_null()).then(normalized_target).otherwise(_letter(target, choices))
+
+
+@measure(spec="Metrics Guide, precision")
+def answer_label(
+    label: pl.Expr, target_label: pl.Expr, choices: pl.Expr, answer: pl.Expr, correct: pl.Expr
+) -> pl.Expr:
+    """The answer as a label: the letter of a choice, else `label`. No choice: no label.
+
+    >>> two = '["Oslo", "Rome"]'
+    >>> evaluate(answer_label, answer=["A", "rome", "?"], target=["A", "A", "A"], choices=[two] * 3)
+    ['a', 'b', None]
+    """
+    chosen = _letter(answer, choices)
+    missed = pl.when(chosen != target_label).then(chosen)
+    of_choice = pl.when(correct).then(target_label).otherwise(missed)
+    return pl.when(choices.is_null()).then(label).otherwise(of_choice)
+
+
+def _letter(text: pl.Expr, choices: pl.Expr) -> pl.Expr:
+    """Return the letter of the choice that a text names; null if it names none."""
+    both = pl.struct(text.alias("text"), choices.alias("choices"))
+    return both.map_batches(_letters, return_dtype=pl.String, is_elementwise=True)
+
+
+def _letters(rows: pl.Series) -> pl.Series:
+    if rows.struct.field("choices").null_count() == len(rows):
+        return pl.Series(rows.name, [None], dtype=pl.String).new_from_index(0, len(rows))
+    found = [choice_letter(row["text"], row["choices"]) for row in rows]
+    return pl.Series(rows.name, found, dtype=pl.String)
 
 
 @measure(spec="Zeta Reason 8")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from pennyweight.define import share
 from pennyweight.stats.interval import binomial_interval, t_quantile, z_quantile
-from pennyweight.stats.resample import CLUSTER, SLICE, Ends, Linearised, Sample
+from pennyweight.stats.resample import CLUSTER, Ends, Linearised, Sample
 from pennyweight.text.normalize import normalize
 
 Labels = Callable[[pl.Expr, pl.Expr], pl.Expr]
@@ -180,30 +181,30 @@ def _widening(rows: pl.DataFrame) -> float:
 
 @share(
     formula="TP / (TP + FP); without a positive label the mean over labels",
-    needs=("normalized_target",),
+    needs=("target_label",),
     interval=MacroShare(_answered),
     spec="Metrics Guide, precision",
 )
 def precision(
-    normalized_target: pl.Expr, label: pl.Expr, *, positive: str | None = None
+    target_label: pl.Expr, answer_label: pl.Expr, *, positive: str | None = None
 ) -> pl.Expr:
-    """Of the answers with a label, the share that is correct.
+    """Of the answers with a label, the share that is correct. With choices, labels are letters.
 
     With `positive`, precision of that label; otherwise the mean over all labels that were answered.
 
     >>> evaluate(precision, target=["y", "n", "y"], answer=["y", "y", "n"], positive="y")
     0.5
     """
-    return _macro(_answered, normalized_target, label, positive)
+    return _macro(_answered, target_label, answer_label, positive)
 
 
 @share(
     formula="TP / (TP + FN); without a positive label the mean over labels",
-    needs=("normalized_target",),
+    needs=("target_label",),
     interval=MacroShare(_asked),
     spec="Metrics Guide, recall",
 )
-def recall(normalized_target: pl.Expr, label: pl.Expr, *, positive: str | None = None) -> pl.Expr:
+def recall(target_label: pl.Expr, answer_label: pl.Expr, *, positive: str | None = None) -> pl.Expr:
     """Of the records whose target is a label, the share that was answered with it.
 
     With `positive`, recall of that label; otherwise the mean over all labels among the targets.
@@ -211,7 +212,7 @@ def recall(normalized_target: pl.Expr, label: pl.Expr, *, positive: str | None =
     >>> evaluate(recall, target=["y", "y", "n"], answer=["y", None, "n"], positive="y")
     0.5
     """
-    return _macro(_asked, normalized_target, label, positive)
+    return _macro(_asked, target_label, answer_label, positive)
 
 
 def _label_counts(
@@ -237,38 +238,83 @@ def _labels(columns: Sequence[pl.Series]) -> list[pl.Series]:
     return [target, pl.select(pl.when(target.is_not_null()).then(answer)).to_series()]
 
 
-def _f1_terms(target: pl.Expr, answer: pl.Expr, *, positive: str | None = None) -> pl.Expr:
-    """Return how far each record moves F1 away from its value."""
-    forms = None if positive is None else _forms(positive)
+def _pairs(frame: pl.DataFrame, inputs: Sequence[str]) -> pl.DataFrame:
+    """Return a row for each label that a record is about: its target, and a wrong answer.
 
-    def terms(columns: Sequence[pl.Series]) -> pl.Series:
-        labels = _labels(columns)
-        counts = _label_counts(labels, forms)
-        size = labels[0].count() / max(1, len(counts))
-        codes = [one.to_physical() for one in labels]
-        highest = max(int(one.fill_null(0).to_numpy().max(initial=0)) for one in codes)
-        each, lost = np.zeros(highest + 2), np.zeros(highest + 2)  # the last is for nulls
-        places = pl.Series(list(counts), dtype=pl.Categorical).to_physical().to_numpy()
-        each[places] = [1 / both for _, both in counts.values()]
-        lost[places] = [-2 * hits / both**2 for hits, both in counts.values()]
-        moved = np.empty(len(labels[0]))
-        for start in range(0, len(moved), SLICE):  # so that little more than the result is held
-            t, a = (one.slice(start, SLICE).fill_null(highest + 1).to_numpy() for one in codes)
-            gained = 2 * each[t] * (t == a)
-            moved[start : start + SLICE] = size * (gained + lost[t] + lost[a])
-        return pl.select(pl.when(labels[0].is_not_null()).then(pl.Series(moved))).to_series()
+    The share of hits among the rows of a label is J = TP / (TP + FP + FN).
+    """
+    target, answer = map(pl.col, inputs)
+    rows = frame.select(
+        CLUSTER, target.cast(pl.String).alias("t"), answer.cast(pl.String).alias("a")
+    ).drop_nulls("t")
+    same = (pl.col("t") == pl.col("a")).fill_null(value=False)
+    asked = rows.select(CLUSTER, same.alias("hit"), pl.col("t").alias("label"))
+    wrong = rows.filter(pl.col("a").is_not_null() & (pl.col("t") != pl.col("a")))
+    missed = wrong.select(CLUSTER, pl.lit(value=False).alias("hit"), pl.col("a").alias("label"))
+    return pl.concat([asked, missed])
 
-    return pl.map_batches([target, answer], terms, return_dtype=pl.Float64)
+
+@dataclass(frozen=True, slots=True)
+class F1Share:
+    """Interval of F1 of a label, or of its mean over the labels among the targets.
+
+    F1 is 2J / (1 + J), and J = TP / (TP + FP + FN) is a share of records, so that a binomial
+    interval of J gives that of F1. Those of several labels add up as in `MacroShare`; a wrong
+    answer counts against two labels, which widens the sum as repeated attempts do.
+    """
+
+    text: str = "2J / (1 + J) of the binomial intervals of J = TP / (TP + FP + FN), by label"
+
+    def __call__(self, sample: Sample) -> Ends:
+        """Return both ends, or None with one task."""
+        rows = _pairs(sample.frame, sample.inputs)
+        if (positive := sample.options["positive"]) is not None:
+            forms = _forms(positive)
+            there = set(rows["label"].unique())
+            form = next((form for form in forms if form in there), forms[0])
+            own = rows.filter(pl.col("label") == form)
+            value = own["hit"].mean()
+            if own[CLUSTER].n_unique() < 2 or not isinstance(value, float):
+                return None
+            alone = replace(sample, frame=own, value=value, inputs=("hit",), options={})
+            ends = Linearised(_as_they_are, rate=True)(alone)
+            return None if ends is None else (_f1_of(ends[0]), _f1_of(ends[1]))
+        target = sample.frame[sample.inputs[0]].drop_nulls()
+        labels = target.cast(pl.String).unique()
+        rows = rows.filter(pl.col("label").is_in(labels.implode()))
+        tasks = rows[CLUSTER].n_unique()
+        if tasks < 2:
+            return None
+        counts = rows.group_by("label").agg(pl.col("hit").sum(), n=pl.len()).sort("hit", "n")
+        found, n = (counts[c].cast(pl.Float64).to_numpy() for c in ("hit", "n"))
+        ends = binomial_interval(found, n, sample.confidence)
+        value_ = _f1_of(found / n)
+        down, up = (np.linalg.norm(value_ - _f1_of(end)) / len(n) for end in ends)
+        wider = _widening(rows)
+        if sample.clustered:
+            t = float(t_quantile(np.array([float(tasks)]), sample.confidence)[0])
+            wider *= t / z_quantile(sample.confidence)
+        low, high = sample.value - wider * down, sample.value + wider * up
+        return max(0.0, float(low)), min(1.0, float(high))
+
+
+def _as_they_are(hit: pl.Expr) -> pl.Expr:
+    return hit
+
+
+def _f1_of(share: Any) -> Any:
+    """Return F1, given J."""
+    return 2 * share / (1 + share)
 
 
 @share(
     title="F1 of labels",
     formula="2·TP / (2·TP + FP + FN); without a positive label the mean over labels",
-    needs=("normalized_target",),
-    interval=Linearised(_f1_terms, rate=True, text="Wilson, linearised, clustered by task"),
+    needs=("target_label",),
+    interval=F1Share(),
     spec="Pennyweight",
 )
-def f1(normalized_target: pl.Expr, label: pl.Expr, *, positive: str | None = None) -> pl.Expr:
+def f1(target_label: pl.Expr, answer_label: pl.Expr, *, positive: str | None = None) -> pl.Expr:
     """F1 of labels: the harmonic mean of precision and recall.
 
     With `positive`, F1 of that label; otherwise the mean over all labels among the targets. The
@@ -284,5 +330,5 @@ def f1(normalized_target: pl.Expr, label: pl.Expr, *, positive: str | None = Non
         parts = [2 * hits / both for hits, both in counts.values()]
         return math.fsum(parts) / len(parts) if parts else None
 
-    columns = [normalized_target, label]
+    columns = [target_label, answer_label]
     return pl.map_groups(columns, value, return_dtype=pl.Float64, returns_scalar=True)

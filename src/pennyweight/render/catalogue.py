@@ -33,7 +33,7 @@ _REPEATED = "several attempts at a task"
 REPEATS_SHOWN = ("pass_at_k", "pass_hat_k", "majority_accuracy")
 """The metrics of repeated attempts that a table of all metrics shows."""
 
-OF_LABELS = ("precision", "recall")
+OF_LABELS = ("precision", "recall", "f1")
 """The metrics that mean something only if targets are labels."""
 
 

@@ -44,7 +44,7 @@ DESCRIBED = (
 )
 """The measures of repeated runs, whose whole statistics are reported."""
 
-LABELS = ["normalized_answer", "normalized_target", "label"]
+LABELS = ["normalized_answer", "normalized_target", "label", "target_label", "answer_label"]
 """Measures that are only compared for equality, and so are stored as codes."""
 
 FEW = ["run", "subject", "tier", "status"]
@@ -408,9 +408,9 @@ MOST_LABELS = 20
 
 def has_labels(frame: pl.DataFrame) -> bool:
     """Whether targets are labels: few different ones, each of at least two tasks."""
-    if "normalized_target" not in frame.columns:
+    if "target_label" not in frame.columns:
         return False
-    tasks = frame.lazy().drop_nulls("normalized_target").group_by("normalized_target")
+    tasks = frame.lazy().drop_nulls("target_label").group_by("target_label")
     repeated = pl.col(CLUSTER).n_unique() >= 2
     labels = tasks.agg(repeated.alias("repeated")).collect()["repeated"]
     return 0 < len(labels) <= MOST_LABELS and labels.all()

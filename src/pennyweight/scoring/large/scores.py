@@ -240,7 +240,7 @@ class LargeScores:
         return [counts.get(group, 0) for group in range(len(self.groups))]
 
     def _has_labels(self) -> bool:
-        name = "normalized_target"
+        name = "target_label"
         if name not in self.spill.schema:
             return False
         rows = self._everything.hstack([self.spill.column(name)])

@@ -23,7 +23,10 @@ IN_MEMORY = 2_000_000
 """Up to this many records stay in memory."""
 PART = 500_000
 """How many records are written at a time."""
-LABELS = ("normalized_answer", "normalized_target", "label", "answer_class")
+LABELS = (
+    *("normalized_answer", "normalized_target", "label", "answer_class"),
+    *("target_label", "answer_label"),
+)
 """Texts that are only compared with each other, and so are stored as codes."""
 TASK = "\0task"
 """The column with the hash of the task; null without one."""
