@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
+from pennyweight.suite.choices import choices_of
 from pennyweight.suite.implied import rule_words
 from pennyweight.suite.plan import conversation
+from pennyweight.suite.tasks import INPUTS
 from pennyweight.suite.templates import variables_of
 from pennyweight.suite.values import LoadedSuite, Task, Tier
 from pennyweight.text.extraction import AnswerRule, answer
@@ -26,10 +28,11 @@ def advice(suite: LoadedSuite) -> Iterator[str]:
     """Yield a warning for each prompt or rule of a suite that does not fit its tasks."""
     if suite.implied:  # nobody wrote its rules
         yield from rule_words(suite)
+        yield from (*_choices(suite), *_inputs(suite))
         if suite.implied.targets:
             yield from _marker(suite)
         return
-    for check in (_partial, _prompts, _marker, _numbers, _lists, _undecided):
+    for check in (_partial, _prompts, _choices, _inputs, _marker, _numbers, _lists, _undecided):
         yield from check(suite)
 
 
@@ -71,8 +74,40 @@ def _prompts(suite: LoadedSuite) -> Iterator[str]:
 
 
 def _uses_task(tier: Tier) -> bool:
-    prompts = [m.content for m in tier.messages] or [tier.prompt]
-    return any(variables_of(text) - {"examples"} for text in [*prompts, tier.system or ""])
+    return any(variables_of(text) - {"examples"} for text in tier.texts)
+
+
+def _choices(suite: LoadedSuite) -> Iterator[str]:
+    """Warn about tiers that do not show the choices of tasks."""
+    tasks = [(task, choices) for task in suite.tasks if (choices := choices_of(task))]
+    if not tasks or all(subject.agent for subject in suite.subjects):
+        return
+
+    def shows(tier: Tier) -> bool:
+        for task, choices in tasks[:SEARCHED_TASKS]:
+            text = "\n".join(turn["content"] for turn in conversation(tier, task))
+            if not all(choice.strip() in text for choice in choices):
+                return False
+        return True
+
+    blind = [tier.name for tier in suite.tiers if not shows(tier)]
+    if blind:
+        yield (
+            f"The tasks have choices, but the prompt of {', '.join(blind)} does not show them. "
+            "'{{ choices | lettered }}' in the prompt does."
+        )
+
+
+def _inputs(suite: LoadedSuite) -> Iterator[str]:
+    """Warn about a further column that is called like an input and that no prompt shows."""
+    shown = {name for tier in suite.tiers for text in tier.texts for name in variables_of(text)}
+    columns = dict.fromkeys(name for task in suite.tasks for name in task.extra)
+    for name in columns:
+        if name in INPUTS and name not in shown:
+            yield (
+                f"The tasks have an input, and also a column {name!r} that no prompt shows. "
+                f"'{{{{ {name} }}}}' in the prompt shows it."
+            )
 
 
 def _marker(suite: LoadedSuite) -> Iterator[str]:

@@ -16,7 +16,7 @@ from pennyweight.models.prices import Prices
 from pennyweight.models.providers import PROVIDERS, own_address
 from pennyweight.models.published_prices import NotPublishedError, published
 from pennyweight.store.store import RECORD_COLUMNS
-from pennyweight.suite.plan import Attempt, settings
+from pennyweight.suite.plan import TASK_PREFIX, Attempt, settings
 from pennyweight.suite.values import LoadedSuite, Subject, Task, Tier
 
 if TYPE_CHECKING:
@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 def warnings(suite: LoadedSuite, model_of: Callable[..., Model]) -> list[str]:
     """List what a run of a suite ignores, cannot know, or cannot guarantee."""
-    first = [*_addresses(suite), *_agents(suite), *_places(suite), *_ignored(suite, model_of)]
+    first = [
+        *_addresses(suite),
+        *_hidden(suite),
+        *_agents(suite),
+        *_places(suite),
+        *_ignored(suite, model_of),
+    ]
     return [*first, *_prices(suite), *_loose(suite), *advice(suite)]
 
 
@@ -60,6 +66,19 @@ def _addresses(suite: LoadedSuite) -> Iterator[str]:
     for subject in dict.fromkeys(one.model for one in (*suite.subjects, *judges) if one.served_at):
         if own := own_address(subject):
             yield f"{subject} is called at {own.url} ({own.variable})."
+
+
+def _hidden(suite: LoadedSuite) -> Iterator[str]:
+    """Name the columns of tasks that are other columns in records."""
+    from pennyweight.record import BY_NAME  # noqa: PLC0415
+
+    own = dict.fromkeys(name for task in suite.tasks for name in task.extra)
+    known = {*BY_NAME, *RECORD_COLUMNS} - {"context", "choices"}
+    hidden = [name for name in own if name in known]
+    if hidden:
+        verb = "is another column" if len(hidden) == 1 else "are other columns"
+        listed = ", ".join(TASK_PREFIX + name for name in hidden)
+        yield f"In records, {', '.join(hidden)} {verb}. Group by those of the tasks as {listed}."
 
 
 def _agents(suite: LoadedSuite) -> Iterator[str]:
@@ -207,6 +226,7 @@ def _unknown_columns(suite: LoadedSuite, by: Sequence[str]) -> Iterator[str]:
 
     own = {name for task in suite.tasks for name in task.extra}
     known = {*BY_NAME, *MEASURES, *RECORD_COLUMNS, *own}
+    known |= {TASK_PREFIX + name for name in own}
     for name in by:
         if name not in known:
             shown = f"Tasks have: {', '.join(sorted(own))}." if own else ""

@@ -21,6 +21,7 @@ from pennyweight.sources.source import Rerun, Source
 from pennyweight.stored_runs.grading import grading_digest
 from pennyweight.stored_runs.imported import NEEDED, is_imported, unpacked
 from pennyweight.suite.narrowing import Narrowing, fewer_words
+from pennyweight.suite.plan import TASK_PREFIX
 from pennyweight.text.confidence import read_logprobs
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
@@ -235,10 +236,11 @@ class RunSource(Source):
 
         what = "extra of a record"
         extras = [json_cell(text, dict, what) if text else {} for text in frame["extra"]]
+        found = {name: [_written(own_column(name, extra)) for extra in extras] for name in missing}
         return frame.with_columns(
-            pl.Series(name, [_written(extra.get(name)) for extra in extras], dtype=pl.String)
-            for name in missing
-            if any(name in extra for extra in extras)
+            pl.Series(name, values, dtype=pl.String)
+            for name, values in found.items()
+            if any(value is not None for value in values)
         )
 
     def options(self) -> dict[str, Any]:
@@ -251,6 +253,15 @@ class RunSource(Source):
             "match_rule": MatchRule.stored(settings.get("match", {})),
             "confidence_from": settings.get("confidence"),
         }
+
+
+def own_column(name: str, extra: Mapping[str, Any]) -> Any:
+    """Return a column of a task; `task_subject` is `subject`, if that is another one in records.
+
+    >>> own_column("task_subject", {"subject": "law"}), own_column("level", {"level": 3})
+    ('law', 3)
+    """
+    return extra.get(name, extra.get(name.removeprefix(TASK_PREFIX)))
 
 
 def mark_verified(frame: pl.DataFrame, settings: RunSettings) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,11 +20,13 @@ from pennyweight.suite.declaration import SETTINGS, SUITE
 from pennyweight.suite.definition import GivenSuite, document_of
 from pennyweight.suite.implied import ImpliedTasks, is_implied, open_document
 from pennyweight.suite.narrowing import Narrowing
+from pennyweight.suite.overlooked import overlooked
 from pennyweight.suite.resources import read_resources
 from pennyweight.suite.rubric import for_tasks, read_judging
 from pennyweight.suite.scorers import check_scorers, read_scorers
 from pennyweight.suite.task_rows import TaskSource, inline_rows, read_rows
 from pennyweight.suite.tasks import TaskReader, bad_columns, data_hash, unique
+from pennyweight.suite.templates import variables_of
 from pennyweight.suite.text_files import with_text_files
 from pennyweight.suite.tiers import finish_tiers, resolve_tiers
 from pennyweight.suite.values import (
@@ -36,6 +38,7 @@ from pennyweight.suite.values import (
     Price,
     Subject,
     Task,
+    Tier,
     Turn,
     Workspace,
 )
@@ -189,6 +192,8 @@ class SuiteReader:
                 self.problems.add(self.subject_line(subject), what)
         tasks = self._matched(tasks, rules.get("match", MatchRule()))
         tiers = finish_tiers(tiers, tasks, self.root, self.problems, self.aliases)
+        if not (worker or self.problems.found):
+            self._report_overlooked(given, tasks, tiers, subjects)
         check_scorers(scorers, self, tasks, (subjects, tiers), judged="judge" in given)
         examples = [e for tier in tiers for e in tier.examples]
         return LoadedSuite(
@@ -212,6 +217,23 @@ class SuiteReader:
             states_rules="answer" in given or "match" in given,
             **rules,
         )
+
+    def _report_overlooked(
+        self,
+        given: Mapping[str, Any],
+        tasks: Sequence[Task],
+        tiers: Sequence[Tier],
+        subjects: Sequence[Subject],
+    ) -> None:
+        """Report columns of tasks that look as if they were used."""
+        source = given.get("tasks")
+        columns = source.get("columns", {}) if isinstance(source, Mapping) else {}
+        own = any(s.agent or s.model.startswith(("python:", "replay:")) for s in subjects)
+        decided = own or not given.keys().isdisjoint(("judge", "scorers"))
+        shown = {name for tier in tiers for text in tier.texts for name in variables_of(text)}
+        inline = isinstance(source, Node)
+        for what in overlooked(tasks, shown, columns, inline=inline, decided=decided):
+            self.problems.add(self.root.line_at("tasks"), f"tasks: {what}")
 
     def _tell_at(self, *path: str | int) -> Callable[[str, str], None]:
         """Return a function that reports problems of keys at a place of the suite."""

@@ -33,6 +33,8 @@ HIDDEN = frozenset(
 )
 """Columns that prompts cannot use, because they give the answer away."""
 
+INPUTS = (TASK.fields[1].name, *TASK.fields[1].aliases)
+"""What the input of a task is called."""
 _ANY_CASE = frozenset({"id", "input", "target", "context"})
 """Fields whose columns are found in any case, and with blanks or signs: `Correct Answer`."""
 _TEXTS = ("category", "capability", "name")
@@ -97,15 +99,14 @@ class TaskReader:
 
     def report_inputless(self) -> None:
         """Report the tasks without an input, once for all that have the same columns."""
-        names = ("input", *TASK.fields[1].aliases)
         for keys, tasks in self._inputless.items():
             (place, id_), more = tasks[0], len(tasks) - 1
             which = f"task {id_!r} has" if not more else f"task {id_!r} and {more:,} more have"
-            likely = next((key for key in keys if near_miss(key, names)), "COLUMN")
+            likely = next((key for key in keys if near_miss(key, INPUTS)), "COLUMN")
             self.problems.add(
                 place,
                 f"{which} no input; there is {_listed(keys) or 'no column'}. The input is called "
-                f"{', '.join(names)}; 'columns: {{input: {likely}}}' (--map input={likely}) names "
+                f"{', '.join(INPUTS)}; 'columns: {{input: {likely}}}' (--map input={likely}) names "
                 "another column.",
             )
 

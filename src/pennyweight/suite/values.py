@@ -220,6 +220,12 @@ class Tier:
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Columns that became fields of tasks, by their own names, where a template uses them."""
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Its templates."""
+        prompts = [turn.content for turn in self.messages] or [self.prompt]
+        return (*([self.system] if self.system else ()), *prompts)
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
