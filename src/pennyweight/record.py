@@ -17,6 +17,9 @@ STATUSES = ("ok", "error", "timeout", "budget")
 MAX_NUMBER = 1e30
 """The largest number in a record, so that no statistic overflows."""
 
+TASK_PREFIX = "task_"
+"""What goes before the name of a task's column that is another one in records: `task_subject`."""
+
 VERSION = 1
 """The version of the record. New columns keep it; a column that changes or goes raises it."""
 

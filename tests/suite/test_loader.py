@@ -310,13 +310,15 @@ def test_settings_that_are_known_are_checked_wherever_they_stand(write):
     ]:
         found = [t for t in told if t.startswith(f"suite.yaml, line {line}: ") and what in t]
         assert len(found) == 1, (what, told)
-    assert len(told) == 12
+    (misspelled,) = (t for t in told if "under 'extra'" in t)
+    assert misspelled.startswith("suite.yaml, line 10: Key 'top_kk' is not known in settings.")
+    assert len(told) == 13
 
 
 def test_settings_keep_what_was_written(write):
     text = "suite: s\ntasks: [one]\nsubjects: [local/m]\nsettings: {settings}\n"
     written = {
-        "temperature": 0, "stop": "END", "thinking": "low", "max_tokens": None, "top_kk": "7",
+        "temperature": 0, "stop": "END", "thinking": "low", "max_tokens": None, "top_nn": "7",
         "logit_bias": {"5": -100}, "tools": [{"name": "f"}],
     }  # fmt: skip
     suite = load_suite(write(text.replace("{settings}", json.dumps(written))))

@@ -15,8 +15,9 @@ from pennyweight.models.model import Message, Model, Request, Settings
 from pennyweight.models.prices import Prices
 from pennyweight.models.providers import PROVIDERS, own_address
 from pennyweight.models.published_prices import NotPublishedError, published
+from pennyweight.record import TASK_PREFIX
 from pennyweight.store.store import RECORD_COLUMNS
-from pennyweight.suite.plan import TASK_PREFIX, Attempt, settings
+from pennyweight.suite.plan import Attempt, settings
 from pennyweight.suite.values import LoadedSuite, Subject, Task, Tier
 
 if TYPE_CHECKING:

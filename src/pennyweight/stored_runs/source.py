@@ -13,7 +13,7 @@ import polars as pl
 
 from pennyweight.measures.answer import VERIFY
 from pennyweight.metrics.scores import ScoreColumn
-from pennyweight.record import KEY_IN_RUN
+from pennyweight.record import KEY_IN_RUN, TASK_PREFIX
 from pennyweight.scoring.pooling import FOREIGN
 from pennyweight.sources.chunks import Rows
 from pennyweight.sources.parsing import Names
@@ -21,7 +21,6 @@ from pennyweight.sources.source import Rerun, Source
 from pennyweight.stored_runs.grading import grading_digest
 from pennyweight.stored_runs.imported import NEEDED, is_imported, unpacked
 from pennyweight.suite.narrowing import Narrowing, fewer_words
-from pennyweight.suite.plan import TASK_PREFIX
 from pennyweight.text.confidence import read_logprobs
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule

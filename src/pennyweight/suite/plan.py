@@ -17,8 +17,6 @@ from pennyweight.suite.values import NO_EXTRA, Example, LoadedSuite, Subject, Ta
 CHARACTERS_PER_TOKEN = 4
 ROUNDS = 8
 """How many times in a row tool calls are answered within one turn."""
-TASK_PREFIX = "task_"
-"""What goes before the name of a task's column that is another one in records: task_subject."""
 SAMPLE = 200
 """How many tasks an estimate is based on."""
 
