@@ -591,6 +591,23 @@ def _consistency(rows: list[Record]) -> tuple[dict[str, float | None], dict[str,
     return {name: _mean(found) for name, found in values.items()}, used
 
 
+def _tier_medians(rows: list[Record], name: str) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for row in _having(rows, name, "tier"):
+        found.setdefault(row["tier"], []).append(float(row[name]))
+    medians = {}
+    for tier, values in found.items():
+        ranked, n = sorted(values), len(values)
+        medians[tier] = (ranked[(n - 1) // 2] + ranked[n // 2]) / 2
+    return medians
+
+
+def _variance(given: Iterable[float]) -> float | None:
+    values = list(given)
+    mean = sum(values) / len(values) if values else 0.0
+    return sum((v - mean) ** 2 for v in values) / len(values) if len(values) > 1 else None
+
+
 def _area_over(rows: list[Record]) -> float | None:
     """The area over the curve of answers that are those after the whole chain, by trapezoids."""
     chains: dict[Any, dict[str, Any]] = {}
@@ -788,6 +805,22 @@ def reference(
     beyond = [t - min(found) for found in by_task.values() if len(found) > 1 for t in found]
     metrics["overthinking_tokens"] = _mean(beyond)
     skipped["overthinking_tokens"] = len(rows) - len(priced)
+
+    scores, passes, costs = (
+        _tier_medians(rows, name) for name in ("composite_score", "passed", "cost_usd")
+    )
+    others = [median for tier, median in scores.items() if tier != "T0"]
+    lifted = scores.get("T0") and others
+    base = scores.get("T0")
+    metrics["tier_uplift"] = (max(others) - base) / base if lifted else None
+    metrics["pass_rate_variance"] = _variance(passes.values())
+    metrics["cost_variance"] = _variance(costs.values())
+    spread = sorted(costs.values())
+    metrics["cost_delta"] = spread[-1] - spread[0] if len(spread) > 1 else None
+    read = {"tier_uplift": "composite_score", "pass_rate_variance": "passed"}
+    for name in ("tier_uplift", "pass_rate_variance", "cost_variance", "cost_delta"):
+        found = _having(rows, read.get(name, "cost_usd"), "tier")
+        skipped[name] = len(rows) - len(found)
 
     metrics["truncation_aoc"] = _area_over(rows)
     named = _having(rows, "tier", "task_id")

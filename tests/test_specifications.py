@@ -5,9 +5,11 @@ import math
 import pytest
 
 import pennyweight
-from pennyweight.define import evaluate
+from pennyweight.define import evaluate, metric_named
 from pennyweight.metrics.cost import cost_of_pass, grade
 from pennyweight.metrics.scenario import final_score, weighted_score
+from pennyweight.render.catalogue import named
+from pennyweight.render.comparison import render as comparison_text
 from pennyweight.scoring.scores import MetricsSummary
 
 
@@ -231,3 +233,135 @@ def test_the_result_of_a_task_has_the_fields_of_its_specification():
         "total_tokens",
         "latency_ms",
     ]
+
+
+def tiers(**medians):
+    """Return ten attempts in each tier, all with the same values."""
+    return [
+        {"task_id": f"t{i}", "attempt": 1, "tier": tier, "subject": "m", **values}
+        for tier, values in medians.items()
+        for i in range(10)
+    ]
+
+
+FOUR = tiers(
+    T0={"passed": True, "impl_rate": 0.4, "cost_usd": 0.5},
+    T1={"passed": True, "impl_rate": 0.6, "cost_usd": 0.75},
+    T2={"passed": True, "impl_rate": 0.7, "cost_usd": 1.0},
+    T3={"passed": False, "impl_rate": 1.0, "cost_usd": 2.0},
+)
+
+
+def test_metrics_across_tiers_are_metrics_like_others():
+    scores = pennyweight.score(FOUR, by="subject")
+    assert scores["tier_uplift"].value == pytest.approx((0.85 - 0.70) / 0.70)
+    assert scores["pass_rate_variance"].value == pytest.approx(0.1875)
+    costs = [0.5, 0.75, 1.0, 2.0]
+    assert scores["cost_variance"].value == pytest.approx(statistics(costs).std_dev ** 2)
+    assert scores["cost_delta"].value == 1.5
+    assert pennyweight.score(FOUR, by="tier")["T1"]["tier_uplift"].value is None
+
+
+def test_metrics_across_tiers_are_compared():
+    found = pennyweight.compare(FOUR, by="tier", metrics=["tier_uplift", "cost_variance"])
+    uplifts = [side["tier_uplift"].value for side in found.sides]
+    assert uplifts == [None, *map(pytest.approx, (0.1 / 0.7, 0.15 / 0.7, -0.2 / 0.7))]
+    text = comparison_text(found, "table")
+    assert "tier uplift" in text
+    assert "cost_variance 0.31" in text
+    assert "no value" not in text
+    usual = " ".join(comparison_text(pennyweight.compare(FOUR, by="tier"), "table").split())
+    assert "pass_rate_variance 0.1875, cost_variance 0.31" in usual
+
+
+def test_metrics_across_tiers_are_gated():
+    gates = {
+        "tier_uplift": (">= 20%", "pass"),
+        "pass_rate_variance": ("<= 0.1", "fail"),
+        "cost_variance": ("<= 0.4", "pass"),
+        "cost_delta": ("<= $1", "fail"),
+    }
+    policy = {"gates": [{"metric": n, "threshold": t} for n, (t, _) in gates.items()]}
+    verdict = pennyweight.gate(FOUR, policy)
+    assert {g.metric: g.verdict for g in verdict.gates} == {n: v for n, (_, v) in gates.items()}
+
+
+NAMES = {
+    "ACC": "accuracy",
+    "ERR": "error_rate",
+    "USR_v0": "usr",
+    "Brier": "brier",
+    "ECE": "ece",
+    "SCE_v0": "sce",
+    "COT_TOKENS_MEAN": "cot_tokens_mean",
+    "COT_CHARS_MEAN": "cot_chars_mean",
+    "STEP_COUNT_MEAN": "step_count_mean",
+    "RA_RATIO_MEAN": "ra_ratio_mean",
+    "SELF_CORRECTION_RATE": "self_correction_rate",
+    "TOKENS_MEAN": "total_tokens_mean",
+    "PROMPT_TOKENS_MEAN": "prompt_tokens_mean",
+    "COMPLETION_TOKENS_MEAN": "completion_tokens_mean",
+    "TOTAL_TOKENS_MEAN": "total_tokens_mean",
+    "LATENCY_MEAN": "latency_mean_ms",
+    "LATENCY_MEAN_MS": "latency_mean_ms",
+    "LATENCY_P95": "latency_p95_ms",
+    "LATENCY_P95_MS": "latency_p95_ms",
+    "latency_p95": "latency_p95_ms",
+    "impl_rate": "impl_rate_mean",
+    "cost_usd": "cost_usd_mean",
+    "CoP": "cost_of_pass",
+    "composite": "composite_median",
+}
+"""The names in the specifications, and ours."""
+ONE = [
+    {
+        "task_id": "a", "answer": "4", "target": "4", "prob_correct": 0.75, "passed": True,
+        "cot": "1. two\n2. two", "prompt_tokens": 5, "completion_tokens": 7, "latency_ms": 9.0,
+        "impl_rate": 0.5, "cost_usd": 0.25,
+    }
+]
+
+
+def limit(name):
+    lower = metric_named(name).better == "lower"
+    return "<= 0.9" if lower else ">= 0.1" if metric_named(name).better else "<= 99"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_the_specifications_are_known(name):
+    ours = NAMES[name]
+    for written in (name, name.lower(), name.upper()):
+        scores = pennyweight.score(ONE, metrics=[written])
+        assert list(scores.groups[0].estimates) == [ours]
+        assert scores[written] == scores[ours]
+        policy = {"gates": [{"metric": written, "threshold": limit(ours)}]}
+        assert pennyweight.gate(ONE, policy).gates[0].metric == ours
+    (metric,) = [one for one in named(name.upper()) if one.name == ours]
+    assert metric.name == ours
+
+
+def test_names_of_the_specifications_are_known_in_weights_and_composites():
+    policy = {
+        "weights": {"ACC": 1.0, "Pass_Rate": 3.0},
+        "thresholds": {"weighted_score": "90%", "blocking": {"acc": 90, "ERR": 10}},
+        "composite": "final = acc × 0.5 + (1 - ERR) × 0.5\npass = final ≥ 0.9 AND ACC = 1",
+    }
+    verdict = pennyweight.gate(ONE, policy)
+    assert verdict.verdict == "pass"
+    metrics = [gate.metric for gate in verdict.gates]
+    assert metrics == ["weighted_score", "accuracy", "error_rate", "final", "accuracy"]
+
+
+def test_a_score_of_the_user_keeps_its_name():
+    rows = [{**ONE[0], "answer": "5"}]
+    scores = pennyweight.score(rows, scorers=[acc], metrics=["acc"])
+    assert (list(scores.groups[0].estimates), scores["acc"].value) == (["acc"], 1.0)
+
+
+def acc(response=None):
+    return 1.0
+
+
+def test_statistics_are_public():
+    found = pennyweight.score(ONE).groups[0].statistics["cost_usd"]
+    assert found == pennyweight.Statistics(0.25, 0.25, 0.25, 0.25, 0.25, 0.0, 1)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pennyweight.scoring.sample_plan import SamplePlan as SamplePlan
     from pennyweight.scoring.scores import MetricsSummary as MetricsSummary
     from pennyweight.scoring.scores import Scores as Scores
+    from pennyweight.scoring.scores import Statistics as Statistics
     from pennyweight.soundness.audit import Audit as Audit
     from pennyweight.suite.definition import Suite as Suite
 
@@ -58,6 +59,7 @@ _PUBLIC = {
     "Run": "pennyweight.api.runs",
     "SamplePlan": "pennyweight.scoring.sample_plan",
     "Scores": "pennyweight.scoring.scores",
+    "Statistics": "pennyweight.scoring.scores",
     "Suite": "pennyweight.suite.definition",
     "Until": "pennyweight.api.run",
     "Watcher": "pennyweight.api.watching",

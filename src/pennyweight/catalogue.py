@@ -8,7 +8,15 @@ from collections.abc import Iterable, Sequence
 
 from pennyweight import measures as _measures  # noqa: F401
 from pennyweight import metrics as _metrics  # noqa: F401
-from pennyweight.define import MEASURES, METRICS, Declaration, Metric, load_installed, metric_named
+from pennyweight.define import (
+    MEASURES,
+    METRICS,
+    Declaration,
+    Metric,
+    canonical,
+    load_installed,
+    metric_named,
+)
 from pennyweight.metrics.scores import FAMILY, declare_scores
 from pennyweight.record import COLUMNS
 
@@ -17,6 +25,7 @@ __all__ = [
     "FURTHER_NEEDS",
     "MEASURES",
     "METRICS",
+    "canonical",
     "chosen",
     "columns_behind",
     "declare_scores",
@@ -46,6 +55,10 @@ FAMILIES = {
 FURTHER_NEEDS = {
     "sce_normalized": "two different answers",
     "truncation_aoc": "all tiers of a probe in one group, from run --probe truncation",
+    **dict.fromkeys(
+        ("tier_uplift", "pass_rate_variance", "cost_variance", "cost_delta"),
+        "several tiers in one group",
+    ),
     "overthinking_tokens": "two correct attempts at a task, such as in two tiers",
     "usr_math": "an equation that can be read",
     "citation_precision": "citations such as [1]",

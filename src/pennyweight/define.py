@@ -87,6 +87,8 @@ class Metric(Declaration):
     open_parts: bool = False
     """Whether it also reads the metrics named in its `weights` option."""
     replaceable: bool = False  # by a scorer of its name: then it reads that score of a record
+    also: tuple[str, ...] = ()
+    """Its other names, as specifications write them; they are known in any case."""
     across: str = ""
     """The column whose values it compares, such as `tier`: a group has to have all of them."""
 
@@ -154,6 +156,7 @@ def metric(
     spec: str = "",
     title: str = "",
     replaceable: bool = False,
+    also: tuple[str, ...] = (),
     across: str = "",
 ) -> Callable[[Callable[..., pl.Expr]], Metric]:
     """Declare a metric: a value computed from many records.
@@ -164,8 +167,9 @@ def metric(
     record is left out (by default all of them). `over="all"` also counts attempts with status
     `error`. With `over="tasks"` the body is the value of one task, computed from its attempts, and
     the metric is the mean over the tasks; its option `n` is then the number of attempts that every
-    task has, unless it is set. `title` is its name in plain words, if `name` is jargon. `across`
-    names a column whose values it compares: gates on it are decided on all of them together.
+    task has, unless it is set. `title` is its name in plain words, if `name` is jargon; `also`
+    lists other names. `across` names a column whose values it compares: gates on it are decided on
+    all of them together.
     """
 
     def declare(function: Callable[..., pl.Expr]) -> Metric:
@@ -198,6 +202,7 @@ def metric(
                 parts=parts,
                 open_parts=inspect.Parameter.VAR_KEYWORD in kinds,
                 replaceable=replaceable,
+                also=also,
                 across=across,
             ),
         )
@@ -233,8 +238,22 @@ def load_installed(group: str) -> None:
             warnings.warn(text, stacklevel=2)
 
 
+def canonical(name: str) -> str:
+    """Return the name under which a metric is declared, given any of its names in any case.
+
+    >>> canonical("sce_v0"), canonical("no_metric")
+    ('sce', 'no_metric')
+    """
+    if name in METRICS:
+        return name
+    low = name.casefold()
+    names = ((one.name, *map(str.casefold, one.also)) for one in METRICS.values())
+    return next((every[0] for every in names if low in every), name)
+
+
 def metric_named(name: str) -> Metric:
-    """Return a metric by its name."""
+    """Return a metric by one of its names."""
+    name = canonical(name)
     if name not in METRICS:
         hint = "'pennyweight metrics' lists them all; --scorers FILE.py adds your own."
         raise UsageError(unknown("Metric", name, METRICS, hint))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pennyweight.api.gate import read_policy
 from pennyweight.api.sources import Given, resolve
-from pennyweight.catalogue import metric_named
+from pennyweight.catalogue import canonical, metric_named
 from pennyweight.errors import UsageError
 from pennyweight.gates.assumption import (
     Amount,
@@ -83,6 +83,7 @@ def plan(
     [(1, 559, 1118), (5, 293, 2930)]
     """
     policy = policy or None
+    metric = metric and canonical(metric)
     questions = {"difference": difference, "width": width, "no_worse": no_worse, "policy": policy}
     question = _question([name for name, given in questions.items() if given is not None])
     by = [by] if isinstance(by, str) else list(by)

@@ -13,7 +13,6 @@ from pennyweight.catalogue import FURTHER_NEEDS, METRICS, columns_behind
 from pennyweight.errors import UsageError
 from pennyweight.gates.baseline_gate import BaselineTest
 from pennyweight.gates.early_stopping import EarlyStopPlan
-from pennyweight.gates.gate_reader import ALIASES
 from pennyweight.gates.invariants import attempts_made, must_nots, required
 from pennyweight.gates.pending import at_best, settled, waiting
 from pennyweight.gates.policy import NORMALIZED, Gate, Policy
@@ -61,8 +60,8 @@ def needed_metrics(policy: Policy) -> list[str]:
     for gate in policy.gates:
         formula = policy.composites.get(gate.metric)
         names += [term.metric for term in formula.terms] if formula else [gate.metric]
-    known = {**ALIASES, NORMALIZED: "latency_p95_ms"}
-    return list(dict.fromkeys(known.get(name, name) for name in names))
+    read = {NORMALIZED: "latency_p95_ms"}
+    return list(dict.fromkeys(read.get(name, name) for name in names))
 
 
 def decide(

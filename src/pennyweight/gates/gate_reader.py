@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pennyweight.catalogue import METRICS
+from pennyweight.catalogue import METRICS, canonical
 from pennyweight.errors import UsageError, unknown
 from pennyweight.gates.declaration import RULE
 from pennyweight.gates.policy import Formula, Gate, Level, Location, Margin, On
@@ -16,7 +16,6 @@ from pennyweight.schema.tree import Node
 from pennyweight.scoring.groups import mean_values
 from pennyweight.scoring.repeats import check_repeat_options
 
-ALIASES = {"latency_p95": "latency_p95_ms", "latency": "latency_p95_ms"}
 """Metrics by the names that specifications use."""
 OPTIONS = ("k", "n", "tau")
 """The options of metrics that a gate can set."""
@@ -46,11 +45,11 @@ class GateReader:
 
     def metric(self, name: str, line: int, *others: str) -> str | None:
         """Return the name of a metric, or report a problem; `others` are also allowed there."""
-        name = ALIASES.get(name, name)
         if name in self.composites:
             return name
+        name = canonical(name)
         if name not in METRICS:
-            known = [*METRICS, *ALIASES, *self.composites, *others]
+            known = [*METRICS, *self.composites, *others]
             hint = "'pennyweight metrics' lists all metrics; --scorers FILE.py adds your own."
             self.problems.add(line, unknown("Key" if others else "Metric", name, known, hint))
             return None
@@ -64,7 +63,8 @@ class GateReader:
         if metric in self.composites:
             return "score"
         parts = self.weighted if metric == "weighted_score" else ()
-        fractions = all(n in METRICS and METRICS[n].range == (0, 1) for n in parts)
+        declared = [METRICS.get(canonical(name)) for name in parts]
+        fractions = all(one is not None and one.range == (0, 1) for one in declared)
         return kind_of(METRICS[metric], parts_are_fractions=fractions)
 
     def read(

@@ -9,10 +9,10 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
-from pennyweight.catalogue import METRICS
+from pennyweight.catalogue import METRICS, canonical
 from pennyweight.errors import unknown
 from pennyweight.gates.declaration import GATE, POLICY, WEIGHT
-from pennyweight.gates.gate_reader import ALIASES, NO_THRESHOLD, GateReader
+from pennyweight.gates.gate_reader import NO_THRESHOLD, GateReader
 from pennyweight.gates.invariants import NAMES
 from pennyweight.gates.policy import (
     NORMALIZED,
@@ -198,8 +198,10 @@ class PolicyReader:
         formula = self.reader.parsed(node, lambda: read_formula(given))
         if formula is None:
             return
+        terms = tuple(replace(term, metric=canonical(term.metric)) for term in formula.terms)
+        formula = replace(formula, terms=terms)
         self._check_terms(formula, node)
-        if formula.name in {*METRICS, *ALIASES, NORMALIZED} - {"final_score"}:
+        if canonical(formula.name) in {*METRICS, NORMALIZED} - {"final_score"}:
             self.problems.add(node.line, f"{formula.name} is a metric; rename the composite.")
             return
         self.reader.composites[formula.name] = formula
@@ -214,7 +216,7 @@ class PolicyReader:
     def _check_terms(self, formula: Formula, node: Node) -> None:
         """Report parts of a composite that are not rates."""
         rates = [NORMALIZED, *(name for name, m in METRICS.items() if m.range == (0, 1))]
-        for name in (ALIASES.get(term.metric, term.metric) for term in formula.terms):
+        for name in (term.metric for term in formula.terms):
             if name not in rates:
                 what = f"{name} is not a rate, so it cannot be part of a composite."
                 known = name in METRICS

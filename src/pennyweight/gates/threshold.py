@@ -70,6 +70,8 @@ class Quantity:
                     f"{metric} is from 0 to 1; {self.number:g} is not between 0 and 100 %."
                 )
             return number
+        if kind == SHARE and unit in {"", "%"}:  # a share that may be more than all, or negative
+            return number / 100 if unit or abs(number) > 1 else number
         if kind == "ms" and unit in MILLISECONDS:
             return number * MILLISECONDS[unit]
         allowed = {"US$": {"$", "usd"}, "tokens": {"tokens", "token"}}.get(kind, set())

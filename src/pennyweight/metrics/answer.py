@@ -21,7 +21,7 @@ Labels = Callable[[pl.Expr, pl.Expr], pl.Expr]
 """Selects, from target and answer, the label that a record counts for."""
 
 
-@share(formula="(1/N) Σ correct_i", spec="Zeta Reason 2.1")
+@share(formula="(1/N) Σ correct_i", spec="Zeta Reason 2.1", also=("ACC",))
 def accuracy(correct: pl.Expr) -> pl.Expr:
     """Share of records whose answer equals the target.
 
@@ -31,7 +31,13 @@ def accuracy(correct: pl.Expr) -> pl.Expr:
     return correct.mean()
 
 
-@share(title="wrong answers", formula="1 − accuracy", better="lower", spec="Zeta Reason 2.3")
+@share(
+    title="wrong answers",
+    formula="1 − accuracy",
+    better="lower",
+    spec="Zeta Reason 2.3",
+    also=("ERR",),
+)
 def error_rate(correct: pl.Expr) -> pl.Expr:
     """Share of records whose answer does not equal the target.
 
@@ -46,6 +52,7 @@ def error_rate(correct: pl.Expr) -> pl.Expr:
     formula="(1/N) Σ (1 − correct_i)",
     better="lower",
     spec="Zeta Reason 2.2",
+    also=("USR_v0",),
 )
 def usr(correct: pl.Expr) -> pl.Expr:
     """Unsupported step rate: the share of records whose reasoning led to a wrong answer.

@@ -8,7 +8,7 @@ import polars as pl
 
 from pennyweight.define import amount, metric, share
 from pennyweight.stats.ratio_of_sums import RatioOfSums
-from pennyweight.stats.resample import Linearised
+from pennyweight.stats.resample import Linearised, NoInterval
 
 GRADES = {"A": 0.95, "B": 0.85, "C": 0.75, "D": 0.65}
 """The grades with the lowest score that earns each; below the last it is F."""
@@ -28,6 +28,7 @@ def pass_rate(passed: pl.Expr) -> pl.Expr:
     title="requirements met",
     formula="(1/M) Σ impl_rate_i",
     spec="ProjectScylla, implementation rate",
+    also=("impl_rate",),
 )
 def impl_rate_mean(impl_rate: pl.Expr) -> pl.Expr:
     """Mean implementation rate: the share of the requirements that are met.
@@ -39,7 +40,11 @@ def impl_rate_mean(impl_rate: pl.Expr) -> pl.Expr:
 
 
 @amount(
-    title="cost per attempt", formula="(1/M) Σ cost_usd_i", unit="US$", spec="ProjectScylla, cost"
+    title="cost per attempt",
+    formula="(1/M) Σ cost_usd_i",
+    unit="US$",
+    spec="ProjectScylla, cost",
+    also=("cost_usd",),
 )
 def cost_usd_mean(cost_usd: pl.Expr) -> pl.Expr:
     """Mean cost of an attempt that ended without an error.
@@ -119,6 +124,7 @@ COST_METHOD = (
     needs=("cost_usd", "passed"),
     interval=RatioOfSums(cost_against_passes, "bottom", COST_METHOD),
     spec="ProjectScylla, cost of pass",
+    also=("CoP",),
 )
 def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr, status: pl.Expr) -> pl.Expr:
     """Cost of one pass, including the cost of failed attempts; infinity if nothing passed.
@@ -137,6 +143,7 @@ def cost_of_pass(cost_usd: pl.Expr, passed: pl.Expr, status: pl.Expr) -> pl.Expr
     range=(0, 1),
     better="higher",
     spec="ProjectScylla, composite score",
+    also=("composite",),
 )
 def composite_median(composite_score: pl.Expr) -> pl.Expr:
     """Median composite score of the attempts.
@@ -165,3 +172,96 @@ def grade(composite_median: pl.Expr, *, grades: dict[str, float] | None = None) 
     for name, least in sorted((grades or GRADES).items(), key=lambda item: item[1]):
         letter = pl.when(composite_median.round(9) >= least).then(pl.lit(name)).otherwise(letter)
     return pl.when(composite_median.is_not_null()).then(letter)
+
+
+BASELINE = "T0"
+"""The tier that others are compared with."""
+
+
+def _of_tiers(value: pl.Expr, tier: pl.Expr) -> pl.Expr:
+    """Return the median of each tier, in the first of its records."""
+    return pl.when(tier.is_not_null() & tier.is_first_distinct()).then(value.median().over(tier))
+
+
+def _of_several(medians: pl.Expr, found: pl.Expr) -> pl.Expr:
+    return pl.when(medians.count() > 1).then(found)
+
+
+@metric(
+    formula="(max over tiers t ≠ T0 of median_t − median_T0) / median_T0, of composite_score",
+    unit="share",
+    better="higher",
+    needs=("composite_score", "tier"),
+    across="tier",
+    interval=NoInterval("a quotient of medians"),
+    spec="ProjectScylla, tier uplift",
+)
+def tier_uplift(composite_score: pl.Expr, tier: pl.Expr) -> pl.Expr:
+    """By how much the best other tier's median composite score exceeds that of T0, relative to it.
+
+    `compare` shows the uplift of each tier. It needs T0 and another tier in one group, so score by
+    subject; null if the score of T0 is 0.
+
+    >>> evaluate(tier_uplift, tier=["T0", "T1"], passed=[True] * 2, impl_rate=[0.0, 0.25])
+    0.25
+    """
+    medians = _of_tiers(composite_score, tier)
+    base = medians.filter(tier == BASELINE).max()
+    best = medians.filter(tier != BASELINE).max()
+    return pl.when(base != 0).then((best - base) / base)
+
+
+@metric(
+    formula="(1/T) Σ_t (median_t − mean of medians)², of passed over T tiers",
+    range=(0, 1),
+    better="lower",
+    needs=("passed", "tier"),
+    across="tier",
+    interval=NoInterval("a variance of medians"),
+    spec="ProjectScylla, pass rate variance",
+)
+def pass_rate_variance(passed: pl.Expr, tier: pl.Expr) -> pl.Expr:
+    """Population variance of the tiers' median pass rates: how far passing depends on the tier.
+
+    >>> evaluate(pass_rate_variance, tier=["T0", "T1"], passed=[False, True])
+    0.25
+    """
+    medians = _of_tiers(passed.cast(pl.Float64), tier)
+    return _of_several(medians, medians.var(ddof=0))
+
+
+@metric(
+    formula="(1/T) Σ_t (median_t − mean of medians)², of cost_usd over T tiers",
+    range=(0, None),
+    better="lower",
+    needs=("cost_usd", "tier"),
+    across="tier",
+    interval=NoInterval("a variance of medians"),
+    spec="ProjectScylla, cost variance",
+)
+def cost_variance(cost_usd: pl.Expr, tier: pl.Expr) -> pl.Expr:
+    """Population variance of the tiers' median costs, in squared dollars.
+
+    >>> evaluate(cost_variance, tier=["T0", "T1"], cost_usd=[0.5, 1.5])
+    0.25
+    """
+    medians = _of_tiers(cost_usd, tier)
+    return _of_several(medians, medians.var(ddof=0))
+
+
+@amount(
+    formula="max_t median_t − min_t median_t, of cost_usd",
+    unit="US$",
+    needs=("cost_usd", "tier"),
+    across="tier",
+    interval=NoInterval("a difference of medians"),
+    spec="ProjectScylla, cost delta",
+)
+def cost_delta(cost_usd: pl.Expr, tier: pl.Expr) -> pl.Expr:
+    """Difference between the median costs of the most and the least expensive tier.
+
+    >>> evaluate(cost_delta, tier=["T0", "T1", "T2"], cost_usd=[0.5, 1.5, 0.75])
+    1.0
+    """
+    medians = _of_tiers(cost_usd, tier)
+    return _of_several(medians, medians.max() - medians.min())

@@ -53,6 +53,7 @@ def _entropy(answer: pl.Expr) -> pl.Expr:
         text="t, linearised, clustered by task; the upper end allows for unseen answers",
     ),
     spec="Zeta Reason 4.1",
+    also=("SCE_v0",),
 )
 def sce(normalized_answer: pl.Expr) -> pl.Expr:
     """Entropy of the answers over the whole data set; 0 if all answers are the same.

@@ -46,6 +46,7 @@ def completion_tokens_mean(completion_tokens: pl.Expr) -> pl.Expr:
     formula="(1/M) Σ (prompt_tokens_i + completion_tokens_i)",
     unit="tokens",
     spec="Zeta Reason 6.1",
+    also=("TOKENS_MEAN",),
 )
 def total_tokens_mean(total_tokens: pl.Expr) -> pl.Expr:
     """Mean number of input and output tokens per attempt, over the records that have both.
@@ -56,7 +57,13 @@ def total_tokens_mean(total_tokens: pl.Expr) -> pl.Expr:
     return total_tokens.mean()
 
 
-@amount(title="mean latency", formula="(1/M) Σ latency_ms_i", unit="ms", spec="Zeta Reason 6.2")
+@amount(
+    title="mean latency",
+    formula="(1/M) Σ latency_ms_i",
+    unit="ms",
+    spec="Zeta Reason 6.2",
+    also=("LATENCY_MEAN",),
+)
 def latency_mean_ms(latency_ms: pl.Expr) -> pl.Expr:
     """Mean latency of a call.
 
@@ -83,6 +90,7 @@ def latency_p50_ms(latency_ms: pl.Expr) -> pl.Expr:
     formula="L_(⌈0.95·M⌉), the nearest rank",
     unit="ms",
     spec="Zeta Reason 6.2; Metrics Guide, latency",
+    also=("LATENCY_P95", "latency"),
 )
 def latency_p95_ms(latency_ms: pl.Expr) -> pl.Expr:
     """95th percentile of the latency (nearest rank): 95 % of the calls took at most this long.

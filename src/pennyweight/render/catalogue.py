@@ -11,6 +11,7 @@ from pennyweight.catalogue import (
     FURTHER_NEEDS,
     MEASURES,
     METRICS,
+    canonical,
     chosen,
     columns_behind,
     standard,
@@ -76,6 +77,8 @@ def render(name: str | None, format: str) -> str:  # noqa: A002
 
 def named(name: str) -> list[Declaration]:
     """Find the metric and the measure of a name; both may exist."""
+    if name not in METRICS and name not in MEASURES:
+        name = canonical(name) if canonical(name) in METRICS else name.casefold()
     found: list[Declaration] = [where[name] for where in (METRICS, MEASURES) if name in where]
     if not found:
         known = [*METRICS, *MEASURES]
@@ -104,6 +107,7 @@ def facts(declaration: Declaration) -> dict[str, Any]:
     if not isinstance(declaration, Metric):
         return common
     return common | {
+        "also": list(declaration.also),
         "formula": declaration.formula,
         "range": list(declaration.range) if declaration.range else None,
         "better": declaration.better,
@@ -132,6 +136,8 @@ def _labelled(declaration: Declaration, code: str = "") -> list[tuple[str, str]]
 
     rows = []
     if isinstance(declaration, Metric):
+        if declaration.also:
+            rows.append(("Also called", quoted(declaration.also)))
         rows.append(("Formula", f"{code}{declaration.formula}{code}"))
         rows.append(("Better", declaration.better or "neither"))
         if declaration.range:

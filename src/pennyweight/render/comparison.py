@@ -8,7 +8,7 @@ from dataclasses import replace
 from rich.table import Table
 from rich.text import Text
 
-from pennyweight.catalogue import metric_named
+from pennyweight.catalogue import canonical, metric_named
 from pennyweight.errors import UsageError
 from pennyweight.render.catalogue import why_missing
 from pennyweight.render.format import (
@@ -89,6 +89,7 @@ def _sorted(comparison: Comparison, sort: str | None) -> Comparison:
         sort = next((n for n in comparison.tested if n in sides[0].group.estimates), None)
     if sort is None:
         return comparison
+    sort = canonical(sort)
     if sort not in sides[0].group.estimates:
         metric_named(sort)
         raise UsageError(f"--sort {sort}: name it under --metric too, so that it is computed.")
@@ -120,7 +121,7 @@ def _apart(comparison: Comparison) -> Iterator[str]:
 
 def _unknown(comparison: Comparison) -> Iterator[str]:
     """Say why metrics that were asked for have no value on any side."""
-    for name in comparison.asked:
+    for name in (n for n in comparison.asked if n not in comparison.about_all):
         sides = [s.group for s in comparison.sides if name in s.group.estimates]
         if sides and all(group[name].value is None for group in sides):
             yield f"{name} has no value on any side: {why_missing(name, sides[0])}."
@@ -339,11 +340,15 @@ def _uplift(side: ComparedSide, comparison: Comparison) -> str:
 
 
 def _across(comparison: Comparison) -> str:
-    """Write how far the median costs of the sides are apart; JSON also has the variances."""
-    delta = comparison.across.cost_delta
-    if delta is None or not comparison.about_cost:
-        return ""
-    return f"The sides' median costs differ by up to {money(delta)}."
+    """Write how far the medians of the sides are apart: their costs, and how often they pass."""
+    found = comparison.across
+    said = []
+    if found.cost_delta is not None and comparison.about_cost:
+        said.append(f"The sides' median costs differ by up to {money(found.cost_delta)}.")
+    known = [f"{n} {quantity(v, '')}" for n, v in comparison.variances.items() if v is not None]
+    if known:
+        said.append(f"Across the sides: {', '.join(known)}.")
+    return " ".join(said)
 
 
 def _by_pair(comparison: Comparison) -> Iterator[list[str]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from pennyweight import catalogue
 from pennyweight.define import MEASURES, METRICS
 from pennyweight.scoring import tiers
 from pennyweight.scoring.digest import HEADLINES
@@ -32,8 +33,11 @@ from pennyweight.scoring.sides import DEFAULT_COLUMNS, SIDE, Overlap, Sides
 from pennyweight.sources.source import Source
 from pennyweight.text.format import estimate, probability
 
+UPLIFT = "tier_uplift"
 PAIR_NUMBERS = ("mean_a", "mean_b", "difference", "low", "high", "p", "p_adjusted")
 """The numbers of a pair in a table."""
+SEVERAL = 3
+"""Of fewer sides a variance says nothing that their difference does not."""
 NEEDED = ("pass_rate", "accuracy", "cost_usd_mean", "cost_of_pass", "composite_median", "grade")
 """The metrics that a comparison always has."""
 SHOWN = (*NEEDED, *HEADLINES, *(name for name in PAIRED if name not in MEASURED))
@@ -156,6 +160,19 @@ class Comparison(Result):
         return not self.asked or any("cost" in name for name in self.asked)
 
     @property
+    def about_all(self) -> tuple[str, ...]:
+        """The metrics that were named and have one value for all sides together."""
+        found = [n for n in self.asked if n in METRICS and METRICS[n].across in self.by]
+        return tuple(name for name in found if name != UPLIFT)
+
+    @property
+    def variances(self) -> dict[str, float | None]:
+        """The variances over the sides that are shown: those named, else those of several tiers."""
+        both = {n: getattr(self.across, n) for n in ("pass_rate_variance", "cost_variance")}
+        usual = not self.asked and "tier" in self.by and len(self.sides) >= SEVERAL
+        return {n: value for n, value in both.items() if usual or n in self.asked}
+
+    @property
     def level(self) -> float:
         """The significance level of p-values."""
         return 1 - self.confidence
@@ -213,6 +230,8 @@ def compare(
     """
     sides = Sides.of(sources, by)
     metrics = [request.metrics] if isinstance(request.metrics, str) else request.metrics
+    catalogue.declare_scores(c for source in sources for c in source.score_columns())
+    metrics = metrics and [n if n in MEASURED else catalogue.canonical(n) for n in metrics]
     wanted = [*dict.fromkeys(SHOWN)] if request.overview else None
     if metrics:
         wanted = [*dict.fromkeys((*metrics, *NEEDED))]
@@ -250,7 +269,14 @@ def compare_measured(
     chosen = [(names.index(a), names.index(b)) for a, b in only]
     if titles:
         names, base = [titles.get(name, name) for name in names], titles.get(base, base)
-    compared = _compared(work, sided, metrics)
+    about_all = {n for n in metrics or () if n in METRICS and METRICS[n].across in sided.columns}
+    if metrics and about_all:
+        rest = [name for name in metrics if name not in about_all]
+        headline = sided.headline or "pass_rate"
+        metrics = [*metrics, *([] if rest else [headline])]
+        compared = _compared(work, sided, rest or [headline])
+    else:
+        compared = _compared(work, sided, metrics)
     units = sided.units(compared, [n for n in DEFAULT_COLUMNS if n not in sided.columns])
     first = names.index(base)
     which = [(first, g) for g in range(len(names)) if g != first]
@@ -317,7 +343,11 @@ def _side(name: str, group: Group, baseline: Group, attempts: int, unpriced: int
     assert not isinstance(score, str)
     assert not isinstance(base, str)
     difference = None if score is None or base is None else score - base
-    return ComparedSide(name, group, tiers.uplift(score, base), difference, attempts, unpriced)
+    uplift = tiers.uplift(score, base)
+    if UPLIFT in group.estimates and group is not baseline:
+        own = replace(group[UPLIFT], value=uplift, records=group["composite_median"].records)
+        group = replace(group, estimates={**group.estimates, UPLIFT: own})
+    return ComparedSide(name, group, uplift, difference, attempts, unpriced)
 
 
 def _across(sides: Sequence[ComparedSide]) -> tiers.AcrossSides:

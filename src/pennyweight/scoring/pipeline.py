@@ -138,6 +138,8 @@ class Scoring:
             names = [*candidates(), *scores]
         chosen = catalogue.chosen(list(names) if names else None, scores)
         options = {**_own_options(sources, request.options), **request.options}
+        if weights := options.get("weights"):
+            options["weights"] = {catalogue.canonical(n): w for n, w in weights.items()}
         _check_options(options)
         if request.seed < 0:
             raise UsageError(f"The seed is {request.seed}; it must not be negative.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pennyweight.define import METRICS
+from pennyweight.define import METRICS, canonical
 from pennyweight.errors import unknown
 from pennyweight.scoring.estimands import USUAL, Estimand
 from pennyweight.scoring.estimates import Estimate, Value
@@ -78,12 +78,13 @@ class Group:
     """How many values each column has that tells sides, data sets or tools apart, if several."""
 
     def __getitem__(self, metric: str) -> Estimate:
-        if metric not in self.estimates:
+        name = metric if metric in self.estimates else canonical(metric)
+        if name not in self.estimates:
             raise KeyError(unknown("Metric", metric, self.estimates))
-        return self.estimates[metric]
+        return self.estimates[name]
 
     def __contains__(self, metric: object) -> bool:
-        return metric in self.estimates
+        return metric in self.estimates or canonical(str(metric)) in self.estimates
 
     @property
     def name(self) -> str:
@@ -152,7 +153,7 @@ class Scores(Result):
             if tuple(_shown(value) for value in group.group.values()) == values:
                 return group
         if len(self.groups) == 1:
-            raise KeyError(unknown("Metric", str(name), self.groups[0].estimates))
+            return self.groups[0][str(name)]  # under another of its names
         raise KeyError(f"No group {name!r}. There are: {', '.join(map(_key, self.groups))}.")
 
     def __contains__(self, name: Any) -> bool:

@@ -68,6 +68,22 @@ class Interval(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class NoInterval:
+    """Computes no interval, because the draws would not show how far a value is off."""
+
+    why: str
+
+    @property
+    def text(self) -> str:
+        """The method in a few words."""
+        return f"none: it is {self.why}"
+
+    def __call__(self, sample: Sample) -> Ends:  # noqa: ARG002
+        """Return no ends."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class Draws:
     """Sums over all tasks, and the same sums over resampled tasks (draws × sums)."""
 

@@ -248,5 +248,6 @@ def test_how_each_metric_is_computed_in_parts() -> None:
         *("cost_usd_total", "judge_cost_usd_total", "cost_of_pass", "cost_of_pass_with_judges"),
         *("sce", "sce_normalized", "token_efficiency", "tokens_per_correct", "thinking_share"),
         *("judge_alpha", "usr_math", "usr_rag", "usr_rag_scored", "citation_precision"),
-        *("citation_recall", "behavior_coverage_micro"),
+        *("citation_recall", "behavior_coverage_micro", "tier_uplift", "pass_rate_variance"),
+        *("cost_variance", "cost_delta"),
     }
