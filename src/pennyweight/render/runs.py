@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.render.format import estimate_cells, heading
 from pennyweight.render.plain import cost_text, csv_table, json_text, markdown_table, one_line
 from pennyweight.render.terminal import Terminal, fits, labelled, table_text
+from pennyweight.render.view import EVERY_ERROR, run_outcome
 from pennyweight.store.cells import DamagedRun
 from pennyweight.store.lanes.batches import OutBatches
 from pennyweight.store.store import Spending, StoredRun
@@ -140,7 +141,9 @@ def _row(
         value = f"{heading(headline.metric)} {number}" + (f"{below}{ends}" if ends else "")
         if headline.side:
             value += f"{below}{one_line(headline.side, 16 if narrow else 24)}"
-    return [run.id, suite, run.status, made, value, cost]
+    outcome, _ = run_outcome(run.status, run.attempts, sum(statuses.values()), errors)
+    word = "no result" if outcome == EVERY_ERROR else outcome.partition(",")[0]  # see `made`
+    return [run.id, suite, word, made, value, cost]
 
 
 def out_fact(out: OutBatches, format: str) -> Any:  # noqa: A002
@@ -162,6 +165,8 @@ def render_one(entry: RunEntry, format: str, **more: Any) -> str:  # noqa: A002
     if format == "json":
         return json_text({**found, "text": run.text})
     found = {n: v for n, v in found.items() if n != "scenarios" and v not in (None, "")}
+    counts = sum(entry[1].values()), entry[1].get("error", 0)
+    found["status"], _ = run_outcome(run.status, run.attempts, *counts)
     found["settings"] = {n: v for n, v in run.settings.items() if n not in _INTERNAL}
     rows = [[k, v if isinstance(v, str) else json.dumps(v, default=str)] for k, v in found.items()]
     if format != "table":

@@ -196,6 +196,28 @@ def when(seconds: float | None) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
+EVERY_ERROR = "no result: every attempt is an error"
+_BAD = ("failed", "stopped", "interrupted")
+
+
+def run_outcome(status: str, attempts: int, records: int, errors: int) -> tuple[str, str]:
+    """Return how a run went, from its records, and whether that is `good`, `bad` or neither.
+
+    A run that tried every attempt is done, whatever a few of them ended in. One without any result
+    is not, whether it was made here or imported.
+
+    >>> run_outcome("failed", 720, 720, 3), run_outcome("done", 30, 30, 0)
+    (('done, 3 errors', ''), ('done', 'good'))
+    >>> run_outcome("done", 30, 30, 30), run_outcome("failed", 720, 100, 3)
+    (('no result: every attempt is an error', 'bad'), ('failed', 'bad'))
+    """
+    if status in ("done", "failed") and errors and records >= attempts:
+        if errors >= records:
+            return EVERY_ERROR, "bad"
+        return f"done, {plural(errors, 'error')}", ""
+    return status, "good" if status == "done" else "bad" if status in _BAD else ""
+
+
 def run_facts(
     run: StoredRun, statuses: Mapping[str, int], spent: Mapping[str, Any], *, live: bool = False
 ) -> list[list[str]]:
@@ -203,10 +225,11 @@ def run_facts(
     settings = run.settings
     failed = statuses.get("error", 0)
     made = sum(statuses.values()) - failed
+    outcome, _ = run_outcome(run.status, run.attempts, made + failed, failed)
     facts: list[tuple[str, Any]] = [
         ("Run", run.id),
         ("Suite", run.suite),
-        ("Status", None if live else run.status),
+        ("Status", None if live else outcome),
         ("Subjects", ", ".join(settings.get("subjects", []))),
         ("Tiers", ", ".join(settings.get("tiers", []))),
         ("Tasks", count(settings.get("tasks", 0))),

@@ -36,6 +36,7 @@ from pennyweight.render.view import (
     key_figures,
     narrowed_to,
     run_facts,
+    run_outcome,
     side_rows,
 )
 from pennyweight.web.addresses import run_url, url, whole_number
@@ -78,6 +79,9 @@ def run(request: Request, site: Site, now: RunState) -> Shown:
         "run": found,
         "title": now.title,
         "status": status,
+        "outcome": run_outcome(
+            status, found.attempts, sum(counted.values()), counted.get("error", 0)
+        ),
         "live": live,
         "cached": cached,
         "shown": state.shown if state else "",

@@ -29,6 +29,7 @@ from pennyweight.api.pages.side_by_side import RunComparisons
 from pennyweight.api.runs import owner_of, status_of
 from pennyweight.api.suites import SuiteLibrary
 from pennyweight.errors import NotFoundError
+from pennyweight.render.view import run_outcome
 from pennyweight.web.access import Access
 from pennyweight.web.addresses import is_storable
 from pennyweight.web.jobs import Jobs, left_behind
@@ -59,6 +60,8 @@ class RunProgress:
     shown: str
     said: str
     took: float
+    outcome: tuple[str, str]
+    """How it went in words, and whether that is `good`, `bad` or neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +141,10 @@ class Site:
         began, run = time.monotonic(), state.run
         digest = self.digests.get(run, wait=False, state=state)
         counted = counts(self.store, run.id)
+        status = self.status(run)
         return RunProgress(
             run=run.id,
-            status=self.status(run),
+            status=status,
             made=counted.made,
             attempts=run.attempts,
             errors=counted.errors,
@@ -152,4 +156,5 @@ class Site:
             shown=state_mark(state.digest_stamp) if digest.digest is not None else "",
             said=self.jobs.said(run.id),
             took=time.monotonic() - began,
+            outcome=run_outcome(status, run.attempts, counted.made, counted.errors or 0),
         )

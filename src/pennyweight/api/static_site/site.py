@@ -176,6 +176,7 @@ def _row(at: SiteRun) -> dict[str, Any]:
         "status": at.status,
         "narrowed": "; ".join(narrowed_to(at.run)),
         "what": _what(at.run),
+        "records": digest["whole"]["records"] if digest else 0,
         "errors": digest["whole"]["errors"] if digest else 0,
         "metric": metric,
         "count": len(digest["sides"]) if digest else 0,

@@ -74,6 +74,7 @@ def environment(*folders: Path) -> Environment:
         difference,
         interval_words,
         multiple,
+        run_outcome,
         value_head,
         when,
     )
@@ -89,7 +90,7 @@ def environment(*folders: Path) -> Environment:
     filters = (
         *(visible, when, difference, multiple, cell, column, count, level, money, declared, plural),
         *(probability, share, heading, unbroken, interval_words, metric_title, middle, side_line),
-        *(board_rows, grid_heads, value_head),
+        *(board_rows, grid_heads, value_head, run_outcome),
     )
     made.filters.update({function.__name__: function for function in filters})
     made.filters["measured"] = lambda value, name: measured(name, value)

@@ -319,9 +319,10 @@ if (panel) {
     const status = one("[data-status]");
     stopping = stopping && running;
     const word = stopping ? "stopping" : state.here ? "running" : state.status;
-    status.textContent = word;
-    status.classList.toggle("good", word === "done");
-    status.classList.toggle("bad", ["failed", "stopped", "interrupted"].includes(word));
+    const outcome = stopping || state.here ? [word, ""] : state.outcome;
+    status.textContent = outcome[0];
+    status.classList.toggle("good", outcome[1] === "good");
+    status.classList.toggle("bad", outcome[1] === "bad");
     one("[data-stop]", panel).hidden = !state.here;
     one("[data-resume]", panel).hidden = running || word === "done";
     one("[data-stop]", panel).textContent = stopping ? "Stopping …" : "Stop";
