@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
 
 from pennyweight.engine.execution import open_suite
-from pennyweight.soundness.audit import Audit
+from pennyweight.soundness.audit import Audit, Flaw
 from pennyweight.soundness.examination import Examination
 from pennyweight.suite.definition import GivenSuite
 from pennyweight.suite.narrowing import Narrowing, NarrowingOptions
+from pennyweight.text.format import count, plural
+
+if TYPE_CHECKING:
+    from pennyweight.suite.values import LoadedSuite
+
+SAMPLE = 200
+"""How many tasks a run examines by itself, evenly spread."""
+TOLD_OTHERWISE = frozenset({"prompt"})
+"""Probes about which a run warns by itself."""
 
 
 def audit(suite: GivenSuite, **options: Unpack[NarrowingOptions]) -> Audit:
@@ -24,3 +35,33 @@ def audit(suite: GivenSuite, **options: Unpack[NarrowingOptions]) -> Audit:
     """
     chosen = open_suite(suite, narrowing=Narrowing.of(**options), keyless=True)
     return Examination(chosen, chosen.tasks).audit()
+
+
+def audit_notes(suite: LoadedSuite) -> list[str]:
+    """Say what is wrong with a suite, as far as a look at some tasks shows; call and run nothing.
+
+    One line for each probe that failed; none if all is well.
+    """
+    step = max(1, -(-len(suite.tasks) // SAMPLE))
+    found = Examination(suite, suite.tasks[::step], runs_code=False, pairs=False).audit()
+    by_probe: dict[str, list[Flaw]] = defaultdict(list)
+    for flaw in found.flaws:
+        by_probe[flaw.probe].append(flaw)
+    part = ""
+    if len(found.audited) < found.tasks:
+        part = f" ({count(len(found.audited))} of {plural(found.tasks, 'task')} were examined)"
+    lines = [
+        f"Unsound: {_words(flaws)}{part}."
+        for probe, flaws in by_probe.items()
+        if probe not in TOLD_OTHERWISE
+    ]
+    if lines and Path(suite.path).is_file():
+        lines[-1] += f" 'pennyweight audit {suite.path}' shows all of it."
+    return lines
+
+
+def _words(flaws: list[Flaw]) -> str:
+    """Describe the flaws that one probe found by the first of them."""
+    first = flaws[0]
+    text = f"task {first.tasks[0]!r}: {first.why}" if first.tasks else first.why
+    return text if len(flaws) == 1 else f"{text}; {plural(len(flaws) - 1, 'more task')} like it"

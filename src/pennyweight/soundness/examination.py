@@ -139,9 +139,7 @@ class Examination:
             self._gold(task, results[task.id], is_answered=task.id in answered)
             self._wrong(task, results[task.id], is_answered=task.id in answered, replies=replies)
         self._echoes([t for t in able if t.id in answered], results, replies)
-        for task in able:
-            if task.scenario:
-                self._scenario(task, results[task.id]["scenario"])
+        self._scenarios([task for task in able if task.scenario], results)
         matched = [task for task in able if task.id in answered]
         self._leaks(replies, matched)
         self._duplicates()
@@ -188,8 +186,6 @@ class Examination:
             if task.solution and task.solution.reply is not None and "solution" not in shown:
                 yield Trial(task, "solution", task.solution.reply)
             yield from replies.wrong(task, answered=is_answered)
-            if task.scenario:
-                yield from scenarios.violations(task)
 
     def _shown(self) -> frozenset[str]:
         """Return the columns that prompts show."""
@@ -350,19 +346,27 @@ class Examination:
             elif results[task.id]["echo"]:
                 self.found.well("echo", task)
 
-    def _scenario(self, task: Task, results: Sequence[TrialResult]) -> None:
-        """Decide whether what a scenario expects can be observed, and whether it can fail."""
-        problems = list(scenarios.unobservable(self.suite, task))
-        if results and all(one.passed for one in results) and task.target is None:
-            several = plural(len(results), "reply", "replies")
-            problems.append(f"everything that was tried passes: {several}")
-        if problems:
+    def _scenarios(
+        self, tasks: Sequence[Task], results: Mapping[str, Mapping[str, list[TrialResult]]]
+    ) -> None:
+        """Decide whether what scenarios expect can be observed, and whether each can fail."""
+        tried_at = {t.id: [one for some in results[t.id].values() for one in some] for t in tasks}
+        doubtful = [t for t in tasks if not any(r.passed is False for r in tried_at[t.id])]
+        more = [trial for task in doubtful for trial in scenarios.violations(task)]
+        for result in tried(self.suite, more, runs_code=self.runs_code):
+            tried_at[result.trial.task.id].append(result)
+        for task in tasks:
+            several = tried_at[task.id]
+            problems = list(scenarios.unobservable(self.suite, task))
+            if task.target is None and all(one.passed for one in several):
+                number = plural(len(several), "reply", "replies")
+                problems.append(f"everything that was tried passes: {number}")
             for why in problems:
                 self.found.wrong("scenario", [task], why)
-        elif any(one.passed is False for one in results):
-            self.found.well("scenario", task)
-        else:
-            self.found.leave("scenario", JUDGED)
+            if any(one.passed is False for one in several):
+                self.found.well("scenario", task)
+            elif not problems:
+                self.found.leave("scenario", JUDGED)
 
     # --- the tasks themselves ---------------------------------------------------------------------
 

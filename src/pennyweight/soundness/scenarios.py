@@ -17,6 +17,7 @@ from pennyweight.text.pattern_example import example
 
 LONG_WORDS = 5_000
 """Words of a reply that is longer than any limit is meant to allow."""
+_LONG = " ".join(f"word{n % 97}" for n in range(LONG_WORDS))
 MANY_CALLS = 50
 REFUSED = re.compile(
     r"(?i)\b(?:sorry|can ?not|can['’]?t|unable|not able|declin|refus|(?:do not|don['’]?t|not) know"
@@ -73,7 +74,7 @@ def violations(task: Task) -> list[Trial]:
         texts += literals(one)
         calls += _calls(one)
     calls += [{"name": "audit", "arguments": "{}"}] * MANY_CALLS
-    words = " ".join([*texts, *(f"word{n % 97}" for n in range(LONG_WORDS))])
+    words = " ".join([*texts, _LONG])
     several = [Trial(task, "scenario", text) for text in dict.fromkeys(texts)]
     return [*several, Trial(task, "scenario", words, tuple(calls), is_costly=True)]
 
