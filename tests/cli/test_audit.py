@@ -125,7 +125,11 @@ FLAWED = {
         TEXTS,
         ("other", "x"),
     ),
-    "an empty target": (with_task(target=".*"), {**TEXTS, "match": "regex"}, ("empty", "x")),
+    "a target that is anything": (
+        with_task(target=".*"),
+        {**TEXTS, "match": "regex"},
+        ("refusal", "x"),
+    ),
     "an echo": (
         [*SUMS, {"id": "x", "input": "How many wheels have 2 cars with 4?", "target": "4"}],
         {"prompt": "{{ input }}", "answer": "last_number"},
@@ -379,3 +383,50 @@ def test_many_tasks_take_time_for_each_and_not_for_each_pair():
     found = audited(tasks, answer="last_number", prompt="{{ input }} Answer with a number.")
     assert len(found.audited) == 10_000
     assert {flaw.probe for flaw in found.flaws} <= {"echo"}
+
+
+# --- what a run says by itself ------------------------------------------------------------------
+
+
+def called(prompt):
+    return "FINAL_ANSWER: Paris"
+
+
+def test_a_run_says_what_is_unsound_and_goes_on(unsound, tmp_path):
+    function = f"python:{__name__}:called"
+    shown = pennyweight(
+        "run", unsound, "-m", function, "--store", tmp_path / "s.db", "--format", "json"
+    )
+    assert shown.code == 0
+    assert shown.json["groups"]
+    (note,) = [line for line in shown.err.splitlines() if "Unsound" in line]
+    assert "input shows the target 'Reykjavik'" in note
+    assert f"'pennyweight audit {unsound}' shows all of it." in note
+    sound = pennyweight("run", unsound, "-m", function, "--store", tmp_path / "s.db", "--limit", 4)
+    assert "Unsound" not in sound.err
+
+
+def test_a_dry_run_says_it_too(unsound):
+    shown = pennyweight("run", unsound, "--dry-run", "--format", "json")
+    assert shown.json["tasks"] == 5
+    assert shown.err.count("Unsound") == 1
+
+
+def test_a_run_looks_at_a_sample_of_many_tasks(tmp_path):
+    tasks = [{"input": f"How much is {n} + 0?", "target": n} for n in range(1_000)]
+    path = tmp_path / "suite.yaml"
+    keys = {"suite": "s", "tasks": tasks, "prompt": "{{ input }}", "answer": {"regex": "[0-9]+"}}
+    path.write_text(json.dumps({**keys, "subjects": [MODEL]}))
+    shown = pennyweight("run", path, "--dry-run")
+    (note,) = [line for line in shown.err.splitlines() if "Unsound" in line]
+    assert "(task 1 and 199 more) (200 of 1,000 tasks were examined)" in note
+
+
+def test_a_run_runs_no_code_to_look(tmp_path):
+    task = {"id": "x", "input": "?", "checks": [{"command": f"touch {tmp_path / 'made'}"}]}
+    path = tmp_path / "suite.yaml"
+    path.write_text(json.dumps({"suite": "s", "tasks": [task], "subjects": [MODEL]}))
+    assert pennyweight("run", path, "--dry-run").code == 0
+    assert not (tmp_path / "made").exists()
+    assert pennyweight("audit", path).code == 1
+    assert (tmp_path / "made").exists()

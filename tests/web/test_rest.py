@@ -156,7 +156,7 @@ def test_a_run_is_planned_started_and_seen_to_its_end(tmp_path):
         (suite,) = server.json("/api/suites")[1]
         form = {"suite": suite["id"], "tiers": ["T0", "T2"], "runs": 1}
         status, plan = server.post("/api/plan", form)
-        assert (status, plan["attempts"]) == (200, 64)
+        assert (status, plan["attempts"], plan["unsound"]) == (200, 64, [])
         status, made = server.post("/api/runs", form)
         assert status == 201
         state = until(
@@ -189,6 +189,16 @@ def test_a_run_is_stopped_and_resumed(tmp_path):
             assert server.post(f"/api/runs/{run}/resume", {})[0] == 202
             state = until(ask, lambda s: s["status"] == "done" and not s["here"])
             assert state["made"] == 400
+
+
+def test_a_plan_says_what_is_unsound(tmp_path):
+    text = UPLOAD.replace("local/smollm2-135m", "openai/gpt-5-mini")
+    twice = text.replace("]\nsubj", ', {id: b, input: "1+1", target: "2"}]\nsubj')
+    (tmp_path / "suite.yaml").write_text(twice, encoding="utf-8")
+    with serving(tmp_path, env={"OPENAI_API_KEY": "sk-none"}) as server:
+        (suite,) = server.json("/api/suites")[1]
+        (said,) = server.post("/api/plan", {"suite": suite["id"]})[1]["unsound"]
+        assert "'b' is the same task as 'a'" in said
 
 
 UPLOAD = """

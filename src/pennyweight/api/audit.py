@@ -63,5 +63,7 @@ def audit_notes(suite: LoadedSuite) -> list[str]:
 def _words(flaws: list[Flaw]) -> str:
     """Describe the flaws that one probe found by the first of them."""
     first = flaws[0]
-    text = f"task {first.tasks[0]!r}: {first.why}" if first.tasks else first.why
-    return text if len(flaws) == 1 else f"{text}; {plural(len(flaws) - 1, 'more task')} like it"
+    if not first.tasks:
+        return first.why
+    more = f" and {count(len(flaws) - 1)} more" if len(flaws) > 1 else ""
+    return f"{first.why} (task {first.tasks[0]}{more})"

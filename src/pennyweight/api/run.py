@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from pennyweight.api.audit import audit_notes
 from pennyweight.api.event_loop import awaitable, outside_a_loop
 from pennyweight.api.garbage import rare_collection
 from pennyweight.api.runs import Run
@@ -97,7 +98,7 @@ def run(
     chosen = open_suite(suite, text, by, Narrowing.of(**options))
     check_whole(chosen, until)
     tape = None if record is None else Path(record)
-    job = _Job(chosen, new_run(chosen), open_store(store), watch, tape)
+    job = _Job(chosen, new_run(chosen), open_store(store), watch, tape, is_probe=bool(probe))
     return outside_a_loop(lambda: _exported(job, until, otel, on))
 
 
@@ -190,7 +191,8 @@ def plan(
         _, loaded = resumed(name, at, by, watch, asked, file=file, keyless=True)
     else:
         loaded = open_suite(given, text, by, asked, keyless=True)
-    for note in (*missing_keys(loaded, model_of), *warnings(loaded, model_of)):
+    unsound = () if resume or probe else audit_notes(loaded)
+    for note in (*missing_keys(loaded, model_of), *warnings(loaded, model_of), *unsound):
         watch.note(note)
     return loaded
 
@@ -230,6 +232,7 @@ class _Job:
     watch: Watcher
     record: Path | None
     fresh: bool = True
+    is_probe: bool = False  # its prompts show parts of earlier replies
     began: float = 0.0  # for limits of seconds
     batches: BatchWait | None = None  # None if the run is started or resumed, not collected
     announces: bool = True
@@ -239,7 +242,8 @@ class _Job:
 
     def prepared(self) -> _Job:
         """Check what can be checked before the first call; the time counts from here on."""
-        for note in warnings(self.suite, model_of):
+        unsound = audit_notes(self.suite) if self.fresh and not self.is_probe else ()
+        for note in (*warnings(self.suite, model_of), *unsound):
             self.watch.note(note)
         if self.record:
             if self.record.resolve() == Path(self.store.address).resolve():

@@ -22,7 +22,7 @@ from pennyweight.suite.values import LoadedSuite, Task
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule, targets
 from pennyweight.text.normalize import normalize, single
-from pennyweight.text.pattern_example import example
+from pennyweight.text.pattern_example import example, first_group
 from pennyweight.text.scanning import json_path
 
 REFUSAL = "I am sorry, but I cannot answer that. I do not know."
@@ -58,10 +58,8 @@ def placed(answer: str, rule: AnswerRule) -> str | None:
 
 def _matching(answer: str, pattern: str) -> str | None:
     """Write a text in which a pattern finds an answer."""
-    written = example(pattern, answer)
-    if written is None or answer not in written:
-        return answer
-    return written
+    written = example(pattern, answer) if answer and first_group(pattern) is not None else None
+    return answer if written is None else written
 
 
 @dataclass(frozen=True)

@@ -223,5 +223,7 @@ class PlanAnswer(BaseModel):
     cost_usd: float | None
     cost_usd_at_least: float
     warnings: list[str]
+    unsound: list[str]
+    """What is wrong with the suite, as far as a look at some tasks shows."""
     subjects_named: list[str]
     tiers_named: list[str]

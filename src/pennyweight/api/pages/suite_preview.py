@@ -92,6 +92,7 @@ def preview(
 
 
 def _plan(suite: LoadedSuite) -> dict[str, Any]:
+    from pennyweight.api.audit import audit_notes  # noqa: PLC0415
     from pennyweight.engine.execution import model_of  # noqa: PLC0415
     from pennyweight.engine.preflight import check, warnings  # noqa: PLC0415
     from pennyweight.judges.judging import check_judging  # noqa: PLC0415
@@ -103,6 +104,7 @@ def _plan(suite: LoadedSuite) -> dict[str, Any]:
     return {
         **facts(suite),
         "warnings": list(warnings(suite, model_of)),
+        "unsound": audit_notes(suite),
         "subjects_named": [subject.name for subject in suite.subjects],
         "tiers_named": [tier.name for tier in suite.tiers],
     }

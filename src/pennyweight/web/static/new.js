@@ -77,7 +77,7 @@ if (form) {
       make("p", `${many(plan.attempts, "attempt")}: ${many(plan.tasks, "task")} × ${many(plan.subjects, "subject")} × ${many(plan.tiers, "tier")} × ${many(plan.runs, "attempt")} per task. ${cost}.`),
       rows,
       ...(plan.narrowed ? [make("p", `The run will have ${plan.narrowed}. Its numbers are not those of the whole suite.`)] : []),
-      ...plan.warnings.map((text) => make("p", text, "bad")),
+      ...[...plan.unsound, ...plan.warnings].map((text) => make("p", text, "bad")),
     );
     const example = plan.plan[0]?.example || [];
     if (example.length) {
