@@ -430,3 +430,97 @@ def test_a_run_runs_no_code_to_look(tmp_path):
     assert not (tmp_path / "made").exists()
     assert pennyweight("audit", path).code == 1
     assert (tmp_path / "made").exists()
+
+
+# --- agents -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def office(tmp_path, monkeypatch):
+    """Return a function that audits the work of an agent in a folder; the agent is never run."""
+    monkeypatch.setenv("PENNYWEIGHT_WORKSPACES", str(tmp_path / "workspaces"))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "sum.sh").write_text("echo 3\n")
+
+    def audited(*tasks, **keys):
+        suite = {
+            "suite": "office",
+            "workspace": "folder",
+            "subjects": [{"name": "clerk", "command": ["false"], "sandbox": "none"}],
+            "tasks": [{"id": f"t{n}", "input": f"Task {n}: mend sum.sh.", **task}
+                      for n, task in enumerate(tasks)],
+            **keys,
+        }  # fmt: skip
+        path = tmp_path / "suite.yaml"
+        path.write_text(json.dumps(suite))
+        return pennyweight("audit", path, "--format", "json")
+
+    return audited
+
+
+MENDED = 'test "$(sh sum.sh)" = 4'
+PATCH = "--- a/sum.sh\n+++ b/sum.sh\n@@ -1 +1 @@\n-echo 3\n+echo 4\n"
+
+
+@pytest.mark.parametrize(
+    "solution",
+    [
+        {"files": {"sum.sh": "echo 4\n"}},
+        {"command": "echo 'echo 4' > sum.sh"},
+        {"patch": PATCH},
+        {"files": {"new/part.sh": "echo 4\n"}, "command": [["mv", "new/part.sh", "sum.sh"]]},
+    ],
+)
+def test_a_solution_solves_the_task(office, solution):
+    shown = office({"verify": MENDED, "solution": solution})
+    assert shown.code == 0, shown.json["flaws"]
+    assert shown.json["results"] == [
+        {"task": "t0", "duplicate": "ok", "verify": "ok", "gold": "ok", "stable": "ok"}
+    ]
+
+
+def found_in(shown):
+    return [(flaw["probe"], *flaw["tasks"]) for flaw in shown.json["flaws"]]
+
+
+def test_flaws_of_verification_are_found(office):
+    shown = office(
+        {"verify": "true"},
+        {"verify": MENDED, "solution": {"command": "echo 'echo 5' > sum.sh"}},
+        {"verify": MENDED, "solution": {"patch": PATCH.replace("echo 3", "echo 7")}},
+        {"verify": MENDED, "solution": {"command": "exit 3"}},
+        {"verify": MENDED},
+        verify_files={"count": "0\n"},
+    )
+    assert shown.code == 1
+    assert found_in(shown) == [("gold", "t1"), ("gold", "t2"), ("gold", "t3"), ("verify", "t0")]
+    words = [flaw["why"] for flaw in shown.json["flaws"]]
+    assert "does not pass" in words[0]
+    assert "cannot be applied" in words[1]
+    assert "verify passes where nothing was done" in words[3]
+    gold = next(probe for probe in shown.json["probes"] if probe["name"] == "gold")
+    assert gold["unchecked"] == [{"why": "no solution", "tasks": 2}]
+
+
+def test_a_verifier_that_decides_by_luck_is_found(office, tmp_path):
+    counter = tmp_path / "counter"
+    counter.write_text("0")
+    luck = f"n=$(cat {counter}); echo $((n + 1)) > {counter}; test $((n % 2)) = 1"
+    shown = office({"verify": luck}, {"verify": MENDED})
+    assert ("stable", "t0") in found_in(shown)
+    assert ("stable", "t1") not in found_in(shown)
+
+
+def test_a_run_does_not_run_the_commands_to_look(office, tmp_path):
+    office({"verify": f"touch {tmp_path / 'made'}"})
+    (tmp_path / "made").unlink()
+    shown = pennyweight("run", tmp_path / "suite.yaml", "--dry-run")
+    assert (shown.code, (tmp_path / "made").exists()) == (0, False)
+
+
+def test_the_solution_must_also_do_what_a_scenario_expects(office):
+    task = {"verify": MENDED, "solution": {"files": {"sum.sh": "echo 4\n"}, "reply": "Done."}}
+    expected = {"expected_behaviors": [{"contains": "mended"}]}
+    assert found_in(office({**task, **expected})) == [("gold", "t0")]
+    task["solution"]["reply"] = "It is mended."
+    assert found_in(office({**task, **expected})) == []

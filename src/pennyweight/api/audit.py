@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 from pennyweight.engine.execution import open_suite
 from pennyweight.soundness.audit import Audit, Flaw
 from pennyweight.soundness.examination import Examination
+from pennyweight.soundness.findings import Progress
 from pennyweight.suite.definition import GivenSuite
 from pennyweight.suite.narrowing import Narrowing, NarrowingOptions
 from pennyweight.text.format import count, plural
@@ -22,19 +23,26 @@ TOLD_OTHERWISE = frozenset({"prompt"})
 """Probes about which a run warns by itself."""
 
 
-def audit(suite: GivenSuite, **options: Unpack[NarrowingOptions]) -> Audit:
+def audit(
+    suite: GivenSuite,
+    *,
+    progress: Progress | None = None,
+    **options: Unpack[NarrowingOptions],
+) -> Audit:
     """Examine a suite before any model is called.
 
     Replies that are known to be right or wrong are scored as those of a run would be: the target of
     each task must pass; an empty reply, the prompt itself, a refusal and the answers of other tasks
-    must fail. `suite` and `options` are those of `run`. What was not checked is counted.
+    must fail. The commands that verify agents must fail where nothing was done, and pass with the
+    solution. `suite` and `options` are those of `run`. What was not checked is counted. `progress`
+    is called with the number of workspaces that were tried, and of how many.
 
     >>> tasks = [{"id": "a", "input": "2 + 2?", "target": "4"}]
     >>> audit({"tasks": tasks, "subjects": ["python:builtins:str"], "answer": "last_line"}).is_sound
     True
     """
     chosen = open_suite(suite, narrowing=Narrowing.of(**options), keyless=True)
-    return Examination(chosen, chosen.tasks).audit()
+    return Examination(chosen, chosen.tasks, progress=progress).audit()
 
 
 def audit_notes(suite: LoadedSuite) -> list[str]:
@@ -43,7 +51,9 @@ def audit_notes(suite: LoadedSuite) -> list[str]:
     One line for each probe that failed; none if all is well.
     """
     step = max(1, -(-len(suite.tasks) // SAMPLE))
-    found = Examination(suite, suite.tasks[::step], runs_code=False, pairs=False).audit()
+    some = suite.tasks[::step]
+    look = Examination(suite, some, runs_code=False, pairs=False, workspaces=False)
+    found = look.audit()
     by_probe: dict[str, list[Flaw]] = defaultdict(list)
     for flaw in found.flaws:
         by_probe[flaw.probe].append(flaw)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -29,12 +30,20 @@ def command(suite: str, every: bool, format: str, **narrowing: Any) -> None:
     No model is called. Replies that are known to be right or wrong are scored as
     those of a run would be. The target of each task, or its 'solution', must
     pass. An empty reply, the prompt itself, a refusal, the answers of other tasks
-    and all choices at once must fail. Tasks that are the same or show their target
-    are named.
+    and all choices at once must fail. 'verify' must fail where no agent has
+    worked, and pass with the solution. Tasks that are the same or show their
+    target are named.
     """
     from pennyweight.api.audit import audit
     from pennyweight.render.audit import render
 
-    found = audit(suite, **narrowing_keywords(**narrowing))
+    found = audit(suite, progress=_show, **narrowing_keywords(**narrowing))
     click.echo(render(found, format, every=every), nl=False)
     raise click.exceptions.Exit(found.exit_code)
+
+
+def _show(done: int, total: int) -> None:
+    """Show in a terminal how many workspaces were tried."""
+    if sys.stderr.isatty():
+        end = "\r" + " " * 40 + "\r" if done == total else ""
+        click.echo(f"\rverify: {done:,} of {total:,} workspaces {end}", err=True, nl=False)

@@ -12,15 +12,23 @@ from scipy.stats import binom
 from pennyweight.engine.advice import unfit
 from pennyweight.engine.resume import settings_of
 from pennyweight.soundness import duplicates, leaks, scenarios, shuffled
-from pennyweight.soundness.audit import (
-    PROBES,
-    Audit,
-    Chance,
-    Flaw,
-    ProbeResult,
-    State,
-    TaskAudit,
-    Unchecked,
+from pennyweight.soundness.audit import Audit
+from pennyweight.soundness.findings import (
+    CODE,
+    JUDGED,
+    NO_SOLUTION,
+    NOT_RUN,
+    NOTHING,
+    PATTERN,
+    QUOTED,
+    REFUSABLE,
+    SILENCE,
+    SLOW,
+    UNMARKED,
+    Findings,
+    Progress,
+    cut,
+    quoted,
 )
 from pennyweight.soundness.replies import Replies
 from pennyweight.soundness.trial import Trial, TrialResult, tried
@@ -29,7 +37,6 @@ from pennyweight.suite.values import LoadedSuite, Task
 from pennyweight.text.format import plural
 from pennyweight.text.pattern_example import first_group
 
-MAX_EXCERPT = 200
 CHANCE_LEVEL = 0.01
 """How improbable it must be that a reply passes tasks with few targets by chance."""
 _WRONG = {
@@ -39,80 +46,7 @@ _WRONG = {
     "other": "the answer of another task passes",
     "choices": "all choices at once pass",
 }
-NO_SOLUTION = "no solution"
-JUDGED = "a judge or a person decides"
-VERIFIED = "a command verifies it"
-NOTHING = "nothing decides"
-SILENCE = "doing nothing may be right"
-REFUSABLE = "a refusal may be right"
-CODE = "code of the suite decides"
-PATTERN = "no reply is known in which the pattern finds the target"
-UNMARKED = "the target passes, but the solution has no answer where the suite looks for it"
-SLOW = "its check is slow"
 _SLOW_CHECKS = frozenset({"similarity"})
-
-
-@dataclass(slots=True)
-class Findings:
-    """What is found while a suite is examined."""
-
-    states: dict[str, dict[str, State]] = field(default_factory=lambda: defaultdict(dict))
-    unchecked: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    flaws: list[Flaw] = field(default_factory=list)
-    failed: Counter[str] = field(default_factory=Counter)
-    checked: Counter[str] = field(default_factory=Counter)
-
-    def well(self, probe: str, *tasks: Task) -> None:
-        """Note tasks on which a probe found nothing."""
-        for task in tasks:
-            self.states[task.id].setdefault(probe, "ok")
-
-    def wrong(
-        self,
-        probe: str,
-        tasks: Sequence[Task],
-        why: str,
-        reply: str | None = None,
-        answer: str | None = None,
-    ) -> None:
-        """Note a flaw of some tasks, or of the suite."""
-        shown = None if reply is None else reply[:MAX_EXCERPT]
-        self.flaws.append(Flaw(probe, tuple(t.id for t in tasks), why, shown, answer))
-        for task in tasks:
-            self.states[task.id][probe] = "fails"
-
-    def leave(self, probe: str, why: str, tasks: int = 1) -> None:
-        """Note tasks of which a probe says nothing."""
-        if tasks:
-            self.unchecked[probe][why] += tasks
-
-    def audit(self, suite: LoadedSuite, tasks: Sequence[Task], chance: Chance | None) -> Audit:
-        """Return what was found."""
-        order = {probe: place for place, probe in enumerate(PROBES)}
-        place = {task.id: n for n, task in enumerate(tasks)}
-        flaws = sorted(
-            self.flaws,
-            key=lambda f: (order[f.probe], place.get(f.tasks[0], 0) if f.tasks else -1),
-        )
-        rows = tuple(TaskAudit(task.id, dict(self.states.get(task.id, {}))) for task in tasks)
-        return Audit(
-            suite=suite.name,
-            path=suite.path,
-            tasks=len(suite.tasks),
-            audited=rows,
-            probes=tuple(self._probes(rows)),
-            flaws=tuple(flaws),
-            chance=chance,
-        )
-
-    def _probes(self, rows: Sequence[TaskAudit]) -> Iterator[ProbeResult]:
-        for probe in PROBES:
-            states = [row.states[probe] for row in rows if probe in row.states]
-            whole = sum(1 for flaw in self.flaws if flaw.probe == probe and not flaw.tasks)
-            left = tuple(Unchecked(why, n) for why, n in self.unchecked[probe].most_common())
-            checked = len(states) or self.checked[probe] or whole
-            if checked or left:
-                yield ProbeResult(probe, checked, states.count("fails") or whole, left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +59,9 @@ class Examination:
     """Whether checks that are code of the user may run, and checks that are slow."""
     pairs: bool = True
     """Whether tasks that are nearly the same are looked for."""
+    workspaces: bool = True
+    """Whether the commands that verify agents are run."""
+    progress: Progress | None = None
     found: Findings = field(default_factory=Findings)
 
     def audit(self) -> Audit:
@@ -148,19 +85,29 @@ class Examination:
         if why := shuffled.problem(odds):
             self.found.wrong("shuffled", (), why)
         self._rules()
+        verified = [task for task in self.tasks if is_verified(self.suite, task)]
+        if verified and self.workspaces:
+            from pennyweight.soundness.workspaces import examine_workspaces  # noqa: PLC0415
+
+            examine_workspaces(self.suite, verified, self.found, self.progress)
+        else:
+            self.found.leave("verify", NOT_RUN, *verified)
         return self.found.audit(self.suite, self.tasks, odds)
 
     def _able(self) -> list[Task]:
         """Return the tasks whose replies can be scored here."""
         found = []
+        answered = self._answered()
         for task in self.tasks:
+            if is_verified(self.suite, task) and task.id not in answered:
+                continue
             leaves = [b for _, b in task.scenario.leaves()] if task.scenario else []
             code = any(not b.problem and b.check.by == "code" for b in leaves)
             slow = any(not b.problem and b.check.name in _SLOW_CHECKS for b in leaves)
             why = CODE if code else SLOW if slow else None
             if why and not self.runs_code:
                 for probe in ("gold", "empty", "echo", "refusal", "scenario"):
-                    self.found.leave(probe, why)
+                    self.found.leave(probe, why, task)
             else:
                 found.append(task)
         return found
@@ -203,11 +150,9 @@ class Examination:
             self._target(task, results["gold"], solved)
         elif task.scenario is None:
             decides = self.suite.judge is not None and self.suite.judge.scores
-            work = task.work and task.work.verify
-            verified = any(tier.work and tier.work.verify for tier in self.suite.tiers) or work
-            self.found.leave("gold", VERIFIED if verified else JUDGED if decides else NOTHING)
+            self.found.leave("gold", JUDGED if decides else NOTHING, task)
         elif solved is None:
-            self.found.leave("gold", NO_SOLUTION)
+            self.found.leave("gold", NO_SOLUTION, task)
         else:
             self._solution(task, solved)
 
@@ -216,32 +161,32 @@ class Examination:
     ) -> None:
         """Decide whether the target itself passes."""
         right = next((r for r in results if r.correct), None)
-        target = _cut(task.target or "")
+        target = cut(task.target or "")
         if right is None:
             first = results[0]
             if not self._is_proven(task, results):
-                self.found.leave("gold", PATTERN)
+                self.found.leave("gold", PATTERN, task)
                 return
             if first.answer is None:
                 why = f"the answer rule finds no answer in a reply with the target {target!r}"
             else:
-                shown = _cut(first.answer)
+                shown = cut(first.answer)
                 why = f"a reply with the target {target!r} is read as {shown!r}, which is wrong"
             self.found.wrong("gold", [task], why, first.trial.reply, first.answer)
         elif violated := right.names("must_not", holds=True):
-            why = f"{_quoted(violated)} is forbidden, and its target {target!r} does it"
+            why = f"{quoted(violated)} is forbidden, and its target {target!r} does it"
             self.found.wrong("gold", [task], why, right.trial.reply, right.answer)
         elif solved is not None:
             self._solved_answer(task, solved)
         elif task.scenario and not right.passed:
-            self.found.leave("gold", JUDGED if right.passed is None else NO_SOLUTION)
+            self.found.leave("gold", JUDGED if right.passed is None else NO_SOLUTION, task)
         else:
             self.found.well("gold", task)
 
     def _solved_answer(self, task: Task, solved: TrialResult) -> None:
         """Decide whether the solution of a task with a target passes."""
         if solved.correct is False and solved.answer is not None:
-            answer, target = _cut(solved.answer), _cut(task.target or "")
+            answer, target = cut(solved.answer), cut(task.target or "")
             why = f"its solution has the answer {answer!r}, and its target is {target!r}"
             self.found.wrong("gold", [task], why, solved.trial.reply, solved.answer)
         elif task.scenario:
@@ -249,7 +194,7 @@ class Examination:
         else:
             self.found.well("gold", task)
             if solved.correct is False:
-                self.found.leave("gold", UNMARKED)
+                self.found.leave("gold", UNMARKED, task)
 
     def _solution(self, task: Task, solved: TrialResult) -> None:
         """Decide whether the solution passes the behaviours and checks of a task."""
@@ -257,14 +202,14 @@ class Examination:
             self.found.well("gold", task)
             return
         if solved.passed is None:
-            self.found.leave("gold", JUDGED)
+            self.found.leave("gold", JUDGED, task)
             return
         violated = solved.names("must_not", holds=True)
         missing = solved.names("expected", "check", holds=False)
         if violated:
-            why = f"its solution does what is forbidden: {_quoted(violated)}"
+            why = f"its solution does what is forbidden: {quoted(violated)}"
         else:
-            why = f"its solution fails: {_quoted(missing)}" if missing else "its solution fails"
+            why = f"its solution fails: {quoted(missing)}" if missing else "its solution fails"
         self.found.wrong("gold", [task], why, solved.trial.reply, solved.answer)
 
     def _is_proven(self, task: Task, results: Sequence[TrialResult]) -> bool:
@@ -295,22 +240,22 @@ class Examination:
             if not several or (probe == "echo" and is_answered):
                 continue
             if silent:
-                self.found.leave(probe, SILENCE)
+                self.found.leave(probe, SILENCE, task)
                 continue
             if probe == "refusal" and scenarios.may_be_refused(task):
-                self.found.leave(probe, REFUSABLE)
+                self.found.leave(probe, REFUSABLE, task)
                 continue
             passing = [one for one in several if one.counts]
             if probe == "other" and not replies.choices(task) and not self._means(several):
                 passing = []
             if passing:
                 first = passing[0]
-                shown = f"{what}: {_cut(first.trial.reply)!r}" if probe != "empty" else what
+                shown = f"{what}: {cut(first.trial.reply)!r}" if probe != "empty" else what
                 if probe in {"other", "choices"}:
-                    shown += f", where the target is {_cut(task.target or '')!r}"
+                    shown += f", where the target is {cut(task.target or '')!r}"
                 self.found.wrong(probe, [task], shown, first.trial.reply, first.answer)
             elif any(one.counts is None for one in several):
-                self.found.leave(probe, JUDGED)
+                self.found.leave(probe, JUDGED, task)
             else:
                 self.found.well(probe, task)
 
@@ -341,7 +286,7 @@ class Examination:
         for task in tasks:
             first = next(iter(passing[task.id]), None)
             if first and not (task.id in few and by_chance):
-                what = f"{_WRONG['echo']}: the answer {_cut(first.answer or '')!r} is found in it"
+                what = f"{_WRONG['echo']}: the answer {cut(first.answer or '')!r} is found in it"
                 self.found.wrong("echo", [task], what, first.trial.reply, first.answer)
             elif results[task.id]["echo"]:
                 self.found.well("echo", task)
@@ -366,20 +311,20 @@ class Examination:
             if any(one.passed is False for one in several):
                 self.found.well("scenario", task)
             elif not problems:
-                self.found.leave("scenario", JUDGED)
+                self.found.leave("scenario", JUDGED, task)
 
     # --- the tasks themselves ---------------------------------------------------------------------
 
     def _leaks(self, replies: Replies, tasks: Sequence[Task]) -> None:
         found = leaks.leaks(replies, tasks)
         for leak in found.found:
-            target = _cut(leak.task.target or "")
-            why = f"{leak.where} shows the target {target!r}: {_cut(leak.shown)!r}"
+            target = cut(leak.task.target or "")
+            why = f"{leak.where} shows the target {target!r}: {cut(leak.shown)!r}"
             self.found.wrong("leak", [leak.task], why)
         shown = {leak.task.id for leak in found.found}
-        self.found.leave("leak", "the input quotes the target, as most do", found.quoted)
-        rest = [task for task in tasks if task.id not in shown]
-        self.found.well("leak", *rest[: len(rest) - found.quoted])
+        quoting = {task.id for task in found.quoted}
+        self.found.leave("leak", QUOTED, *found.quoted)
+        self.found.well("leak", *(t for t in tasks if t.id not in shown and t.id not in quoting))
 
     def _duplicates(self) -> None:
         words = {
@@ -390,7 +335,7 @@ class Examination:
         for one in duplicates.twins(self.suite, self.tasks, near=self.pairs):
             why = f"{one.task.id!r} {words[one.kind]} {one.first.id!r}"
             if one.kind == "contradicts":
-                targets = f"{_cut(one.task.target or '')!r} and {_cut(one.first.target or '')!r}"
+                targets = f"{cut(one.task.target or '')!r} and {cut(one.first.target or '')!r}"
                 why += f", and the targets differ: {targets}"
             self.found.wrong("duplicate", [one.task], why)
         self.found.well("duplicate", *self.tasks)
@@ -422,10 +367,9 @@ def _exceeds_chance(
     return bool(binom.sf(len(right) - 1, len(tasks), min(most, 0.999)) < CHANCE_LEVEL)
 
 
-def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(repr(_cut(name)) for name in names)
-
-
-def _cut(text: str, width: int = 60) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= width else flat[: width - 1] + "…"
+def is_verified(suite: LoadedSuite, task: Task) -> bool:
+    """Whether a command decides about a task, whichever subject works at it."""
+    if not suite.subjects or not all(subject.agent for subject in suite.subjects):
+        return False
+    own = task.work is not None and bool(task.work.verify)
+    return own or any(tier.work and tier.work.verify for tier in suite.tiers)

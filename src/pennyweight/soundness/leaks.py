@@ -36,8 +36,8 @@ class Leaks:
     """The tasks that show their targets, and how many are meant to be answered by quoting."""
 
     found: tuple[Leak, ...]
-    quoted: int = 0
-    """How many tasks have their target in the input where that is so by design."""
+    quoted: tuple[Task, ...] = ()
+    """The tasks that have their target in the input where that is so by design."""
 
 
 def leaks(replies: Replies, tasks: Sequence[Task]) -> Leaks:
@@ -49,7 +49,7 @@ def leaks(replies: Replies, tasks: Sequence[Task]) -> Leaks:
     able = [task for task in tasks if _is_searched(replies, task)]
     inside = [task for task in able if task.id not in known and _place(task.input, task.target)]
     if len(inside) >= MIN_QUOTED and len(inside) > MAX_QUOTED_SHARE * len(able):
-        return Leaks(tuple(certain), len(inside))
+        return Leaks(tuple(certain), tuple(inside))
     plain = [Leak(task, "input", _around(task.input, task.target or "")) for task in inside]
     return Leaks((*certain, *plain))
 

@@ -32,6 +32,10 @@ class Trial:
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     is_costly: bool = False
     """Whether it takes more time, money and tokens than any limit is meant to allow."""
+    given: bool | None = None
+    """What the commands say that verify an agent."""
+    work: str | None = None
+    """What an agent did, as records have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,8 @@ def _row(suite: LoadedSuite, number: int, trial: Trial) -> dict[str, Any]:
         "target": task.target,
         "response": trial.reply,
         "tool_calls": calls,
+        "passed": trial.given,
+        "work": trial.work,
         "prompt_tokens": used,
         "completion_tokens": used,
         "latency_ms": float(used),
