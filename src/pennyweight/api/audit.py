@@ -11,12 +11,14 @@ from pennyweight.soundness.audit import Audit, Flaw
 from pennyweight.soundness.examination import Examination
 from pennyweight.soundness.findings import Progress
 from pennyweight.suite.definition import GivenSuite
+from pennyweight.suite.implied import is_table
 from pennyweight.suite.narrowing import Narrowing, NarrowingOptions
 from pennyweight.text.format import count, plural
 
 if TYPE_CHECKING:
     from pennyweight.suite.values import LoadedSuite
 
+_NO_MODEL = "python:builtins:str"
 SAMPLE = 200
 """How many tasks a run examines by itself, evenly spread."""
 TOLD_OTHERWISE = frozenset({"prompt"})
@@ -41,6 +43,8 @@ def audit(
     >>> audit({"tasks": tasks, "subjects": ["python:builtins:str"], "answer": "last_line"}).is_sound
     True
     """
+    if isinstance(suite, str | Path) and is_table(Path(suite)):
+        options.setdefault("models", [_NO_MODEL])  # a file of tasks has none
     chosen = open_suite(suite, narrowing=Narrowing.of(**options), keyless=True)
     return Examination(chosen, chosen.tasks, progress=progress).audit()
 

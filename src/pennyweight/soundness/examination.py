@@ -114,6 +114,8 @@ class Examination:
 
     def _answered(self) -> frozenset[str]:
         """Return the tasks whose answers are compared with targets."""
+        if self.suite.match.kind == "none":
+            return frozenset()
         held = [task.id for task in self.tasks if task.target is not None]
         verified = settings_of(self.suite).get("verified")
         if verified is None or {s.name for s in self.suite.subjects} - {*verified["subjects"]}:
@@ -149,8 +151,8 @@ class Examination:
         if is_answered:
             self._target(task, results["gold"], solved)
         elif task.scenario is None:
-            decides = self.suite.judge is not None and self.suite.judge.scores
-            self.found.leave("gold", JUDGED if decides else NOTHING, task)
+            judged = self.suite.judge is not None and self.suite.judge.scores
+            self.found.leave("gold", JUDGED if judged else NOTHING, task)
         elif solved is None:
             self.found.leave("gold", NO_SOLUTION, task)
         else:

@@ -90,7 +90,7 @@ def open_document(
     if text is not None:
         return read_document(path, text)
     place = Path(path)
-    if _is_table(place) and place.is_file():
+    if is_table(place) and place.is_file():
         return read_document(path, _text_of_table(path, changes, models=models))
     if not _exists(place):
         if models and isinstance(path, str) and _is_question(path):
@@ -107,7 +107,8 @@ def open_document(
     return document
 
 
-def _is_table(path: Path) -> bool:
+def is_table(path: Path) -> bool:
+    """Whether a path is that of a file of tasks, by its ending."""
     return path.suffix.lower() not in DOCUMENTS and format_of(path) is not None
 
 
