@@ -278,6 +278,7 @@ main()
         suite("{name: m, command: 'true'}", more="workspace: {git: there}"),
         suite("{name: m, command: 'true'}", more="tiers: {T0: {files: {a: {from: there}}}}"),
         suite("{name: m, command: 'true'}", task("verify_files: {a: {from: there}}")),
+        suite("{name: m, command: 'true'}", task("solution: {patch: there/fix.diff}")),
         "suite: s\ntasks: {from: 'hf:there/tasks'}\nsubjects: [openai/gpt-5]\n",
     ],
 )

@@ -96,7 +96,7 @@ def test_it_is_asked_for_and_then_there(store):
 
 
 def test_what_goes_wrong_is_told(store):
-    store.set_run(RUN, settings={**SETTINGS, "match": {**SETTINGS["match"], "kind": "none"}})
+    store.set_run(RUN, settings={**SETTINGS, "match": {**SETTINGS["match"], "kind": "unheard-of"}})
     digests = DigestCache(store)
     try:
         end = time.monotonic() + 120
