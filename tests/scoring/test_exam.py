@@ -147,3 +147,33 @@ def test_columns_and_formats_make_no_difference(tmp_path):
     sources = [str(tmp_path / name) for name in ("a.jsonl", "b.parquet", "c.csv")]
     found = pennyweight.compare(sources)
     assert (found.exam.changed, found.exam.prompts) == (0, 0)
+
+
+def test_what_two_systems_retrieved_for_a_question_is_no_change_of_it():
+    sides = [side(name, context=lambda i, n=name: f"Passage {i} of {n}.") for name in "ab"]
+    found = compared(*sides)
+    assert (found.exam.changed, found.exam.prompts) == (0, 40)
+
+
+def test_two_prompts_in_a_log_of_promptfoo_are_two_prompts(tmp_path):
+    def results(edit=""):
+        for i in range(8):
+            for prompt in ("Be brief.", "Think."):
+                yield {
+                    "prompt": {"raw": f"{prompt} {i}?", "label": prompt},
+                    "provider": {"id": "m"},
+                    "vars": {"q": f"{i}{edit}"},
+                    "testCase": {
+                        "vars": {"q": f"{i}{edit}"},
+                        "assert": [{"type": "x", "value": i}],
+                    },
+                    "response": {"output": "x"},
+                    "success": i % 2 == 0,
+                    "gradingResult": {"pass": i % 2 == 0, "score": 1, "componentResults": []},
+                }
+
+    log = {"evalId": "e", "results": {"version": 3, "results": list(results()), "stats": {}}}
+    (tmp_path / "log.json").write_text(json.dumps({**log, "config": {}}))
+    found = pennyweight.compare(str(tmp_path / "log.json"), by="tier")
+    assert (found.exam.known, found.exam.changed) == (("whole", "whole"), 0)
+    assert found.pair("Think.", "pass_rate").tasks == 8

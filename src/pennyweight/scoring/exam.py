@@ -36,7 +36,10 @@ NAMED = 3
 """The changed tasks that a sentence names."""
 LISTED = 1000
 """The changed tasks that are listed for programs."""
-_INPUT, _TARGET = (rf"(?:^| ){part}=(\S+)" for part in ("input", "target"))
+_PROMPT = frozenset({"input", "context"})
+"""The parts that a prompt may change: the question in its words, and what was retrieved for it."""
+_ASKED = rf"(?:^| )(?:{'|'.join(sorted(_PROMPT))})=\S+"
+_TARGET = r"(?:^| )target=(\S+)"
 _SIDE = pl.col(SIDE).cast(pl.String)
 
 Rows = Callable[[Sequence[pl.Expr], "pl.Expr | None"], Iterable[pl.DataFrame]]
@@ -280,7 +283,7 @@ def _with_changes(
     parts = Counter(part for one in changed for part in one.parts)
     prompts = 0
     if len(set(groups.values())) > 1:
-        inputs = pl.col(TASK).str.extract(_INPUT).drop_nulls().n_unique()
+        inputs = _asked(pl.col(TASK)).drop_nulls().n_unique()
         same = items.filter(~pl.col("task_id").is_in(left.implode())).group_by("task_id")
         prompts = same.agg(inputs).filter(pl.col(TASK) > 1).height
     return ExamMatch(
@@ -312,10 +315,8 @@ def _prompt_groups(items: pl.DataFrame, tried: pl.DataFrame) -> dict[str, int]:
     tasks = {s: part["task"] for (s,), part in tried.partition_by(SIDE, as_dict=True).items()}
     table = items.select(
         *(SIDE, "task_id"),
-        *(
-            pl.col(TASK).str.extract(p).alias(n)
-            for p, n in ((_INPUT, "input"), (_TARGET, "target"))
-        ),
+        _asked(pl.col(TASK)).alias("input"),
+        pl.col(TASK).str.extract(_TARGET).alias("target"),
         plain.alias("plain"),
     ).unique([SIDE, "task_id"], keep="first", maintain_order=True)
     own = {s: part.drop(SIDE) for (s,), part in table.partition_by(SIDE, as_dict=True).items()}
@@ -333,6 +334,12 @@ def _prompt_groups(items: pl.DataFrame, tried: pl.DataFrame) -> dict[str, int]:
     return groups
 
 
+def _asked(digest: pl.Expr) -> pl.Expr:
+    """Return what a prompt may change of a digest; null if it says nothing of it."""
+    found = digest.str.extract_all(_ASKED)
+    return pl.when(found.list.len() > 0).then(found.list.join(""))
+
+
 def _is_other_prompt(a: pl.DataFrame, b: pl.DataFrame, shared: int) -> bool:
     """Whether nearly all inputs of two sides differ, with equal targets."""
     both = a.join(b, on="task_id", suffix=" b").filter(pl.col("plain") | pl.col("plain b"))
@@ -345,7 +352,7 @@ def _is_other_prompt(a: pl.DataFrame, b: pl.DataFrame, shared: int) -> bool:
 def _changed_tasks(items: pl.DataFrame, groups: Mapping[str, int]) -> list[ChangedTask]:
     """Return the tasks of which two digests differ in a part; prompts may have any input."""
     group = pl.col(SIDE).replace_strict(groups, default=0, return_dtype=pl.UInt32).alias("group")
-    bare = pl.col(TASK).str.replace(r"(^| )input=\S+", "").alias("bare")
+    bare = pl.col(TASK).str.replace_all(_ASKED, "").alias("bare")
     table = items.with_columns(group, bare).drop(SIDE).unique()
     once = pl.len().over("task_id", "group") == 1  # most tasks, at once: only their prompts differ
     only_prompts = (once.all() & (pl.col("bare").n_unique() == 1)).over("task_id")
@@ -358,7 +365,7 @@ def _changed_tasks(items: pl.DataFrame, groups: Mapping[str, int]) -> list[Chang
         parts = {
             part
             for (a, of_a), (b, of_b) in combinations(digests.items(), 2)
-            for part in changed_parts(a, b, () if of_a & of_b else {"input"})
+            for part in changed_parts(a, b, () if of_a & of_b else _PROMPT)
         }
         if parts:
             found.append(ChangedTask(task, parts_in_order(parts)))

@@ -29,6 +29,7 @@ from pennyweight.sources.log_format import (
 )
 from pennyweight.sources.parsing import Names, Parsed
 from pennyweight.sources.source import Source
+from pennyweight.text.exam import digest
 from pennyweight.text.format import plural
 
 BATCH = 2_000
@@ -211,6 +212,9 @@ def _parsed(log: Log, rows: Sequence[Row], numbers: Sequence[int], names: Names)
 def _settle(log: Log, row: Row) -> None:
     """Have the tool's verdict decide, unless answers are compared with targets again."""
     row["tool"] = log.format.name
+    if log.wants("task_digest") and "task_digest" not in row:  # its context may be retrieved
+        asked = {name: row.get(name) for name in ("input", "choices", "target")}
+        row["task_digest"] = digest(asked, version="")
     if log.options.prefix and (suite := row.get("suite")):
         task = str(row.get("task_id"))
         row["task_id"] = task if task.startswith(f"{suite}/") else f"{suite}/{task}"

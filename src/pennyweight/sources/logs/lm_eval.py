@@ -14,6 +14,7 @@ from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, Row
 from pennyweight.sources.log_tally import Expectation, LogTally
 from pennyweight.sources.log_values import items, mapping, number, text_of, verdict
 from pennyweight.sources.peek import Peek
+from pennyweight.text.exam import digest
 
 _INVALID = "[invalid]"
 _BYPASS = "bypass"
@@ -143,6 +144,7 @@ def _row(sample: Mapping[str, Any], metric: str | None, log: Log) -> Row:
     filtered, replies = items(sample.get("filtered_resps")), items(sample.get("resps"))
     value = None if metric in {None, _BYPASS} else sample.get(metric)
     row: Row = {"input": _text(asked), "target": sample.get("target"), "status": "ok"}
+    row |= _exam(sample, log)
     if log.wants("messages") and (messages := _messages(asked)):
         row["messages"] = messages
     first = filtered[0] if filtered else None
@@ -169,6 +171,14 @@ def _row(sample: Mapping[str, Any], metric: str | None, log: Log) -> Row:
     if log.wants("scores"):
         row["scores"] = {k: v for k, v in sample.items() if k not in _OWN} or None
     return row
+
+
+def _exam(sample: Mapping[str, Any], log: Log) -> Row:
+    """Return the digest of the document and its target, whatever the prompt made of them."""
+    if not log.wants("task_digest"):
+        return {}
+    case = sample.get("doc_hash") or sample.get("doc")
+    return {"task_digest": digest({"case": case, "target": sample.get("target")})}
 
 
 def _arguments(value: Any) -> tuple[Any, dict[int, Any]]:

@@ -18,6 +18,7 @@ from pennyweight.sources.log_format import PROBLEM, Log, LogFormat, Row
 from pennyweight.sources.log_tally import Expectation, LogTally
 from pennyweight.sources.log_values import check, count, items, known, mapping, number, verdict
 from pennyweight.sources.peek import Peek
+from pennyweight.text.exam import digest
 
 MAX_YAML = 64 << 20
 """The largest YAML file that is read: it has to be loaded as a whole, and slowly."""
@@ -148,6 +149,8 @@ def _row(result: Mapping[str, Any], run: str, log: Log) -> Row:
         "description": case.get("description"),
         **_status(result),
     }
+    if log.wants("task_digest"):
+        row["task_digest"] = digest({"case": _case(case, result)})
     if row["status"] == "ok":
         row |= _verdict(result, log)
     for key, value in about.items():
@@ -203,9 +206,14 @@ def _name(part: Mapping[str, Any]) -> str:
     return str(mapping(part.get("assertion")).get("metric") or _type(part))
 
 
+def _case(case: Mapping[str, Any], result: Mapping[str, Any]) -> list[Any]:
+    """Return what is the same for all prompts and providers: the variables and the assertions."""
+    return [case.get("vars") or result.get("vars"), case.get("assert")]
+
+
 def _task(case: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     """Return a hash of the test: each repetition of it has an index of its own."""
-    what = [case.get("description"), case.get("vars") or result.get("vars"), case.get("assert")]
+    what = [case.get("description"), *_case(case, result)]
     text = orjson.dumps(what, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
     return hashlib.blake2b(text, digest_size=6).hexdigest()
 
