@@ -17,11 +17,13 @@ def task_digest(
     target: pl.Expr,
     expected_behaviors: pl.Expr,
     pass_score: pl.Expr,
+    tool: pl.Expr,
 ) -> pl.Expr:
     """What was asked and how it is decided: a short hash of each part of the task.
 
-    The given one, such as a run stores it, else that of the columns there are. Comparisons pair the
-    records of a task only if no part that both sides know has changed.
+    The given one, such as a run stores it, else that of the columns there are. The record of
+    another tool's log (`tool`) has no other than the given one: its input may be the prompt.
+    Comparisons pair the records of a task only if no part that both sides know has changed.
 
     >>> evaluate(task_digest, input=["2 + 2?"], target=["4"])
     ['input=a067e2f620a7 target=f7d3f7388f5f']
@@ -34,4 +36,4 @@ def task_digest(
         "expected": expected_behaviors,
         "pass_score": pass_score,
     }
-    return pl.coalesce(task_digest, column_digest(columns))
+    return pl.coalesce(task_digest, pl.when(tool.is_null()).then(column_digest(columns)))
