@@ -196,6 +196,8 @@ def choice_columns(keys: Sequence[str]) -> tuple[str, ...]:
 
     >>> choice_columns(["question", "A", "B", "C", "D", "answer"]), choice_columns(["options"])
     (('A', 'B', 'C', 'D'), ('options',))
+    >>> choice_columns(["question", "a", "b", "c", "answer"])
+    ()
     """
     bare = {re.sub(r"[\s_.()-]", "", key).lower(): key for key in reversed(keys)}
     for name in _COLUMNS:
@@ -207,7 +209,8 @@ def choice_columns(keys: Sequence[str]) -> tuple[str, ...]:
             several.setdefault(one[1] or "", {})[one[2]] = key
     for prefix, columns in several.items():
         for first, least in (("a", 2), ("0", 2), ("1", 2)):
-            least = 3 if prefix == "" else least  # noqa: PLW2901
+            if prefix == "":  # a, b and c are often numbers of a question
+                least = 3 if all(map(str.isupper, columns.values())) else 4  # noqa: PLW2901
             if first.isdigit() and prefix in _LETTERS_ONLY:
                 continue
             places = range(ord(first), ord(first) + 10)
