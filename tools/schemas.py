@@ -16,6 +16,12 @@ Fields = dict[str, tuple[dict[str, Any], str]]
 """The type and the meaning of each field."""
 
 
+_ERRORS = {
+    "enum": ["exclude", "failures"],
+    "description": "What errors count as: they are left out, or have failed.",
+}
+
+
 def _group() -> dict[str, Any]:
     """Describe the scores of some records."""
     metrics = {
@@ -126,6 +132,7 @@ def scores_schema() -> dict[str, Any]:
                 "type": "array",
                 "items": {"type": "object", "properties": group, "required": list(group)},
             },
+            "errors": _ERRORS,
             "weight": {
                 "enum": ["records", "tasks"],
                 "description": "What weighs the same in a mean: each record or each task.",
@@ -435,6 +442,7 @@ def comparison_schema() -> dict[str, Any]:
         "baseline": {"type": "string"},
         "by": {"type": "array", "items": {"type": "string"}},
         "confidence": {"type": "number"},
+        "errors": _ERRORS,
         "sides": _list(side),
         "across": {
             **_object(across),

@@ -14,6 +14,8 @@ from typing import Any, Literal, NamedTuple
 Type = Literal["string", "integer", "number", "boolean", "strings", "numbers", "time"]
 
 STATUSES = ("ok", "error", "timeout", "budget")
+FAILED = "failed"
+"""The status of an error that counts as a failure while records are scored."""
 MAX_NUMBER = 1e30
 """The largest number in a record, so that no statistic overflows."""
 

@@ -9,6 +9,7 @@ import pytest
 import pennyweight
 from pennyweight.api.pages.digest import digest
 from pennyweight.api.sources import resolve
+from pennyweight.errors import UsageError
 from pennyweight.render.comparison import as_table, words
 from pennyweight.render.files import write_tables
 from pennyweight.render.page.conclusion import conclusion
@@ -261,3 +262,31 @@ def test_board_headline_and_tables_name_the_same_side(tmp_path):
     head, first, *_ = (tmp_path / "tables" / "pairs.csv").read_text().splitlines()
     assert head.endswith("missing_a,missing_b,errors_decide")
     assert first.lower().endswith(f"0,{errors},true")
+
+
+def test_errors_can_count_as_failures():
+    rows = undecided_rows()
+    found = pennyweight.compare(rows, errors="failures")
+    errors = found["B"].group.errors
+    assert errors
+    assert found.pairs[0].missing is None
+    assert found["B"]["pass_rate"].value == pytest.approx(
+        sum(bool(row["passed"]) for row in rows if row["subject"] == "B") / TASKS
+    )
+    assert "Errors count as failures (--errors failures)." in as_table(found)
+    assert found.to_dict()["errors"] == "failures"
+    plain = pennyweight.compare(rows)
+    assert plain.to_dict()["errors"] == "exclude"
+    assert "Errors are left out; --errors failures counts them as failures." in " ".join(
+        as_table(plain).split()
+    )
+    answers = [
+        {"task_id": f"t{n}", "target": "4", "answer": "4", **({} if n else {"status": "error"})}
+        for n in range(10)
+    ]
+    scores = pennyweight.score(answers, errors="failures")
+    assert scores["accuracy"].value == scores["pass_rate"].value == 0.9
+    assert (scores.groups[0].errors, scores["attempt_error_rate"].value) == (1, 0.1)
+    assert pennyweight.score(answers)["accuracy"].value == 1.0
+    with pytest.raises(UsageError, match="neither exclude nor failures"):
+        pennyweight.score(answers, errors="leave")

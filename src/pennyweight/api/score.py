@@ -172,6 +172,7 @@ def score(
         },
         notes=differing_verdicts(about) if verdicts else (),
         people=tuple(people),
+        errors=str(work.options.get("errors", "exclude")),
     )
 
 

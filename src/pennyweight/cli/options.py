@@ -122,6 +122,11 @@ SCORING = (
     scorers_option,
     option("--prices", "Compute the cost of runs from this YAML or JSON file.", "FILE"),
     option("--positive", "Positive label, for precision and recall.", "LABEL"),
+    option(
+        "--errors",
+        "Leave errors out, or count them as failures.",
+        type=click.Choice(["exclude", "failures"]),
+    ),
     option("--k", "Attempts at a task in pass_at_k and others.", "N", type=click.IntRange(1)),
     option(
         "--weight",
@@ -174,6 +179,7 @@ def scoring_options(
     set: Sequence[str],
     positive: str | None,
     k: int | None,
+    errors: str | None,
     weight: Sequence[str],
     **keywords: Any,
 ) -> dict[str, Any]:
@@ -182,7 +188,9 @@ def scoring_options(
 
     own = named_scorers(scorers)  # their files may declare metrics, which have settings
     options = keywords | {"scorers": own} | settings(set)
-    options |= {n: v for n, v in (("positive", positive), ("k", k)) if v is not None}
+    options |= {
+        n: v for n, v in (("positive", positive), ("k", k), ("errors", errors)) if v is not None
+    }
     if weighted := [w for w in weight if w not in WEIGHTS]:
         options["weights"] = numbers("--weight", weighted)
     if whole := [w for w in weight if w in WEIGHTS]:

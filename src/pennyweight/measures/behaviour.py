@@ -5,6 +5,11 @@ from __future__ import annotations
 import polars as pl
 
 from pennyweight.define import measure
+from pennyweight.errors import UsageError
+from pennyweight.record import FAILED
+
+ERRORS = ("exclude", "failures")
+"""What an attempt that ended in an error counts as: it is left out, or has failed."""
 
 
 @measure(unit="behaviours", spec="Metrics Guide, per-scenario calculation")
@@ -76,19 +81,24 @@ def passed(
     status: pl.Expr,
     undecided: pl.Expr,
     tool: pl.Expr,
+    *,
+    errors: str = "exclude",
 ) -> pl.Expr:
     """Whether the attempt passed: as given, else by the scenario, the judges, or `correct`.
 
     If judges were asked and none gave a valid judgment, `correct` does not replace them. An attempt
     with a violation, or one that exceeded its time or budget, never passes, unless the log of
     another tool says so; and neither does an attempt with an undecided check. An attempt with
-    status `error` has neither passed nor failed.
+    status `error` has neither passed nor failed; with `errors` set to `failures` it has failed, as
+    one that exceeded its time.
 
     >>> evaluate(passed, expected=[2, 2], observed=[1, 1], pass_score=[None, 0.5])
     [False, True]
     """
+    if errors not in ERRORS:
+        raise UsageError(f"errors={errors!r} is neither {' nor '.join(ERRORS)}.")
     verdict = scenario_score >= pass_score.fill_null(1.0)
-    stopped = status.is_in(["timeout", "budget"]) & (tool.is_null() | passed.is_null())
+    stopped = status.is_in(["timeout", "budget", FAILED]) & (tool.is_null() | passed.is_null())
     matched = pl.when(judge_scores.is_null()).then(correct)
     return (
         pl.when(status.eq_missing(pl.lit("error")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from pennyweight.define import share
+from pennyweight.record import FAILED
 
 
 @share(
@@ -21,7 +22,7 @@ def attempt_error_rate(status: pl.Expr) -> pl.Expr:
     >>> evaluate(attempt_error_rate, status=["ok", "error", None, "timeout"])
     0.25
     """
-    return (status.fill_null("ok") == "error").mean()
+    return status.fill_null("ok").cast(pl.String).is_in(["error", FAILED]).mean()
 
 
 @share(

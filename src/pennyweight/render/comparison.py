@@ -20,6 +20,7 @@ from pennyweight.render.format import (
 )
 from pennyweight.render.plain import (
     csv_table,
+    errors_line,
     json_text,
     listed,
     markdown_table,
@@ -395,6 +396,7 @@ def _legend(comparison: Comparison, where: str) -> Iterator[str]:
     yield f"{intervals} are shown {where}."
     shown = _columns(comparison, narrow=False)
     yield from skewed_line([n for n in shown if any(s[n].skewed for s in comparison.sides)])
+    yield from errors_line(comparison.errors, some=any(s.group.errors for s in comparison.sides))
     if not comparison.comparisons:
         return
     if comparison.ranking:

@@ -64,6 +64,13 @@ def side_line(name: str, width: int = 60) -> str:
     return f"{middle(first, room)}{between}{last}"
 
 
+def errors_line(errors: str, *, some: bool) -> list[str]:
+    """Say what errors count as, where there are some or where it is not the usual."""
+    if errors == "failures":
+        return ["Errors count as failures (--errors failures)."]
+    return ["Errors are left out; --errors failures counts them as failures."] if some else []
+
+
 def joined(parts: Sequence[str]) -> str:
     """Join parts of a sentence with commas and "and"."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))

@@ -8,7 +8,14 @@ from dataclasses import replace
 from pennyweight.catalogue import METRICS
 from pennyweight.render.catalogue import tabled, why_missing
 from pennyweight.render.format import estimate_cells, is_amount, skewed_line, unseen_line
-from pennyweight.render.plain import csv_table, json_text, markdown_table, markdown_text, one_line
+from pennyweight.render.plain import (
+    csv_table,
+    errors_line,
+    json_text,
+    markdown_table,
+    markdown_text,
+    one_line,
+)
 from pennyweight.render.repeats import repeat_lines
 from pennyweight.scoring.estimands import Estimand
 from pennyweight.scoring.overview import LEADERBOARD_FROM, best_first, overview
@@ -151,7 +158,8 @@ def caution_lines(scores: Scores, names: Sequence[str]) -> list[str]:
     amounts = [n for n in names if is_amount(n)]
     some = [g.tasks for g in scores.groups if any(g[n].low is not None for n in amounts)]
     skewed = [n for n in names if any(g[n].skewed for g in scores.groups)]
-    return [*skewed_line(skewed), *unseen_line(min(some, default=0))]
+    failed = errors_line(scores.errors, some=any(g.errors for g in scores.groups))
+    return [*skewed_line(skewed), *unseen_line(min(some, default=0)), *failed]
 
 
 def estimand_line(estimand: Estimand) -> str:

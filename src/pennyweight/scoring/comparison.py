@@ -102,6 +102,8 @@ class Comparison(Result):
     """How often each scorer failed, and with which error first."""
     ranking: Ranking | None = None
     """The ranks of three or more sides."""
+    errors: str = "exclude"
+    """What errors count as: they are left out, or are `failures`."""
     common: CommonTasks | None = field(default=None, repr=False)
     """The tasks that all sides tried."""
     exam: ExamMatch | None = None
@@ -195,6 +197,7 @@ class Comparison(Result):
             "baseline": self.baseline,
             "by": list(self.by),
             "confidence": self.confidence,
+            "errors": self.errors,
             "sides": [side.to_dict() for side in self.sides],
             "across": across
             | {
@@ -324,6 +327,7 @@ def compare_measured(
         unused=measured.unused,
         ranking=ranking,
         common=common,
+        errors=str(work.options.get("errors", "exclude")),
         exam=sided.exam,
     )
 

@@ -19,7 +19,7 @@ from pennyweight.define import (
     needed_measures,
 )
 from pennyweight.errors import InputError, UsageError, unknown
-from pennyweight.record import BY_NAME, COLUMNS, EXPORTED, KEY
+from pennyweight.record import BY_NAME, COLUMNS, EXPORTED, FAILED, KEY
 from pennyweight.scoring.estimands import USUAL, Estimand
 from pennyweight.scoring.estimates import estimates
 from pennyweight.scoring.exam import REGRADED, how_to_regrade, part_words
@@ -232,6 +232,7 @@ class _Plan:
     """The kept columns that are needed after duplicate attempts were found."""
     by: list[str]
     where: Mapping[str, str]
+    errors: str
 
     @classmethod
     def of(
@@ -262,12 +263,19 @@ class _Plan:
             {*by, "task_id", "status", *SIDE, *inputs, *POOLED},
             by,
             where,
+            options.get("errors", "exclude"),
         )
 
     def measure(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Add the measures to the records of one chunk, and drop the long texts."""
+        if self.errors == "failures":
+            frame = frame.with_columns(
+                pl.col("status").cast(pl.String).replace({"error": FAILED}).alias("status")
+            )
         for one in self.passes:  # eagerly: planning such small steps would cost more than it saves
             frame = frame.with_columns(one)
+        if self.errors == "failures":
+            frame = _failed(frame)
         if self.where:
             frame = frame.filter(selects(column, value) for column, value in self.where.items())
         return frame if self.wanted.everything else frame.select(self.keep)
@@ -291,6 +299,17 @@ def _foreign(frame: pl.DataFrame, name: str) -> pl.Expr:
     """Return a column that a table may have as text; null without one that names anything."""
     there = name in frame.columns and not frame.schema[name].is_nested()
     return (pl.col(name) if there else pl.lit(None)).cast(pl.String).alias(name)
+
+
+def _failed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give errors the worst value of the measures that other records have."""
+    failed = pl.col("status").cast(pl.String).eq_missing(FAILED)
+    found = ("impl_rate", "scenario_score", "composite_score", "quality")
+    columns = [n for n in ("correct", *found) if n in frame.columns and frame[n].count()]
+    return frame.with_columns(
+        pl.when(failed).then(pl.lit(0).cast(frame.schema[n])).otherwise(pl.col(n)).alias(n)
+        for n in columns
+    )
 
 
 def _own_options(sources: Sequence[Source], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -387,8 +406,9 @@ def _no_records(plan: _Plan) -> pl.DataFrame:
 def _counted(frame: pl.DataFrame, groups: int) -> list[dict[str, Any]]:
     """Count the records and errors of each group, and describe the measures of repeated runs."""
     failed = pl.col("status") == "error"
+    broken = pl.col("status").cast(pl.String).is_in(["error", FAILED])
     everything, scored = (Grouped(f, groups, {}, 0.0, 0) for f in (frame, frame.filter(~failed)))
-    counts = everything.aggregate([pl.len().alias("records"), failed.sum().alias("errors")])
+    counts = everything.aggregate([pl.len().alias("records"), broken.sum().alias("errors")])
     values = [pl.col(n).drop_nulls().n_unique() for n in POOLED if n in frame.columns]
     pooled = everything.aggregate(values).fill_null(0).to_dicts()
     rows = scored.aggregate([described(name) for name in DESCRIBED]).to_dicts()

@@ -141,6 +141,8 @@ class Scores(Result):
     """How often each scorer failed, and with which error first."""
     notes: tuple[str, ...] = field(default=(), repr=False)
     """What people should know, such as verdicts of another tool that differ."""
+    errors: str = "exclude"
+    """What errors count as: they are left out, or are `failures`."""
     people: tuple[LabelledRun, ...] = field(default=(), repr=False)
     """What people's verdicts on runs say about their metrics, where there are any."""
 
@@ -179,6 +181,7 @@ class Scores(Result):
         """Return what `pennyweight score --format json` prints."""
         return {
             "groups": [group.to_dict() for group in self.groups],
+            "errors": self.errors,
             "weight": self.estimand.weight,
             "estimand": self.estimand.about,
             **({"people": [one.to_dict() for one in self.people]} if self.people else {}),

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from pennyweight.define import Metric, needed_columns
+from pennyweight.record import FAILED
 from pennyweight.scoring.estimates import Estimate, combined, estimated, with_parts
 from pennyweight.scoring.groups import GROUP, Grouped
 from pennyweight.scoring.large.spill import Spill
@@ -54,7 +55,7 @@ class LargeScores:
             Group(
                 group,
                 records=self._records[g],
-                errors=self._records[g] - self._counted[g],
+                errors=self._errors[g],
                 estimates=found[g],
                 statistics={name: one[g] for name, one in described_.items()},
                 tasks=self._tasks[g],
@@ -115,6 +116,11 @@ class LargeScores:
     @cached_property
     def _counted(self) -> list[int]:
         return _counts(self._base[GROUP], len(self.groups))
+
+    @cached_property
+    def _errors(self) -> list[int]:
+        status = self.spill.column("status").cast(pl.String)
+        return _counts(self._numbers.filter(status.is_in(["error", FAILED])), len(self.groups))
 
     @cached_property
     def _tasks(self) -> list[int]:
