@@ -101,11 +101,13 @@ def test_an_api_that_is_down_is_no_result(tmp_path):
 
 @pytest.mark.parametrize("code", [1, 125, 126, 127])
 def test_an_agent_cannot_pretend_that_its_sandbox_failed(tmp_path, code, sandbox):
+    """The check ends as a broken one does, but only where the agent has worked."""
     line = f"echo 'bwrap: execvp x: nope' >&2; exit {code}"
-    work = Workspace(verify=(("sh", "-c", line),))
-    reply = attempt(Agent((line,), shell=True, sandbox=sandbox), work=work)
+    work = Workspace(verify=(("sh", "-c", f"test -e left || exit 1; {line}"),))
+    agent = Agent((f"touch left; {line}",), shell=True, sandbox=sandbox)
+    reply = attempt(agent, work=work)
     assert (reply.status, reply.passed, reply.work["exit_code"]) == ("ok", False, code)
-    assert reply.work["checks"][0]["after"] == code
+    assert [(c["before"], c["after"]) for c in reply.work["checks"]] == [(1, code)]
 
 
 @pytest.mark.usefixtures("_bubblewrap")

@@ -117,7 +117,7 @@ def test_an_agent_that_fails_is_a_result_and_no_error(tmp_path):
 
 def test_out_of_time_counts_as_not_passed_with_its_cost(tmp_path):
     code = """import time; print('{"cost": 0.5}', flush=True); time.sleep(600)"""
-    scripted(tmp_path, code, "verify: 'true'")
+    scripted(tmp_path, code, "verify: test -e done")
     suite = tmp_path / "suite.yaml"
     suite.write_text(suite.read_text().replace("sandbox:", "timeout: 1, sandbox:"))
     done = pennyweight(tmp_path, "run", "suite.yaml", "--format", "json")

@@ -77,7 +77,7 @@ exit 127
 
 def test_an_agent_that_ends_as_an_engine_does_has_a_result(engine):
     engine.write_text(ENGINE.format(started="2026-01-02T03:04:05Z"))
-    work = Workspace(verify=(("check",), ("check",)))
+    work = Workspace(verify=(("check",), ("check",)), verify_before="any")
     reply = attempt(Agent(("tool",), sandbox="container", image="x"), work=work)
     assert (reply.status, reply.passed, reply.work["exit_code"]) == ("ok", False, 127)
     assert [c["after"] for c in reply.work["checks"]] == [127, 127]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.trying import attempt, script
+from agent.trying import asked, attempt, attempts, script
 from pennyweight.agent.user_tools import UserTools
 from pennyweight.suite.values import Agent, Workspace
 
@@ -42,15 +42,17 @@ def active(venv, monkeypatch):
     return venv
 
 
-def writer(folder, solution, sandbox):
-    return script(folder, f"open('calc.py', 'w').write({solution!r})", sandbox=sandbox)
+def written(folder, solution, sandbox):
+    """Let an agent write a module, and verify it."""
+    agent = script(folder, f"open('calc.py', 'w').write({solution!r})", sandbox=sandbox)
+    return attempts(agent, asked("Write calc.py.", work=WORK))[0]
 
 
 @pytest.mark.usefixtures("active")
 def test_pytest_of_a_virtual_environment_verifies(tmp_path, sandbox):
-    good = attempt(writer(tmp_path, GOOD, sandbox), work=WORK)
+    good = written(tmp_path, GOOD, sandbox)
     assert good.passed is True, good.work["checks"]
-    assert attempt(writer(tmp_path, BAD, sandbox), work=WORK).passed is False
+    assert written(tmp_path, BAD, sandbox).passed is False
 
 
 def test_an_environment_is_kept_that_was_not_activated(tmp_path, monkeypatch, sandbox):
@@ -58,7 +60,7 @@ def test_an_environment_is_kept_that_was_not_activated(tmp_path, monkeypatch, sa
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     monkeypatch.delenv("CONDA_PREFIX", raising=False)
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    reply = attempt(writer(tmp_path, GOOD, sandbox), work=WORK)
+    reply = written(tmp_path, GOOD, sandbox)
     assert reply.passed is True, reply.work["checks"]
 
 
@@ -103,7 +105,7 @@ def test_the_environment_cannot_be_written_and_nothing_beside_it_is_seen(tmp_pat
 @pytest.mark.usefixtures("active")
 def test_an_agent_cannot_replace_a_package_of_the_environment(tmp_path, sandbox):
     agent = script(tmp_path, "open('plugged.py', 'w').write('x')", sandbox=sandbox)
-    reply = attempt(agent, work=WORK)
+    reply = attempt(agent, "Write calc.py.", work=WORK)
     assert [one["path"] for one in reply.work["left_out"]] == ["plugged.py"]
 
 

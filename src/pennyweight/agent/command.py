@@ -8,13 +8,25 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pennyweight.agent import answer_files, readers, sandbox
 from pennyweight.agent import verification as verify
 from pennyweight.agent.cgroups import Groups
+from pennyweight.agent.check_cache import CheckCache
+from pennyweight.agent.check_faults import (
+    SHOWN_BY_STAND_INS,
+    Assignment,
+    CheckFault,
+    FaultKind,
+    advice_of,
+    is_solved,
+    reason_of,
+    stand_ins,
+)
+from pennyweight.agent.check_faults import faults as check_faults
 from pennyweight.agent.diff import Diff
 from pennyweight.agent.folders import AttemptFolders, RunFolder
 from pennyweight.agent.process import ProcessLimits, ProcessResult, run
@@ -29,7 +41,19 @@ from pennyweight.models.server import cores
 from pennyweight.suite.values import Agent, Workspace
 
 CHECK_OUTPUT = 64_000
+MODULE_DEPTH = 3
+"""How often stand-ins are added for modules that the agent has to write."""
 _STATUS: dict[str, Literal["timeout", "budget"]] = {"timeout": "timeout", "disk": "budget"}
+
+
+@dataclass(frozen=True, slots=True)
+class InitialResults:
+    """What the checks say where no agent has worked."""
+
+    results: Sequence[verify.WorkspaceCheckResult] = ()
+    workspace: Path | None = None
+    """The initial state of the workspace; None if the results were found sound in an earlier run.
+    """
 
 
 class CommandAgent(Model):
@@ -54,7 +78,8 @@ class CommandAgent(Model):
         self._address: str | None = None
         self._reported: dict[tuple[str, int], str] = {}
         """The failure that the agent reported in an earlier try of an attempt."""
-        self._before: dict[str, asyncio.Task[list[verify.WorkspaceCheckResult]]] = {}
+        self._before: dict[str, asyncio.Task[InitialResults]] = {}
+        self._cache = CheckCache(agent, self.tools)
 
     def __repr__(self) -> str:
         return f"CommandAgent({self.name})"
@@ -65,7 +90,10 @@ class CommandAgent(Model):
         run_folder = await self._start()
         work = request.work or Workspace()
         checks = verify.checks_of(work)
-        before = await self._checked_before(run_folder, work, checks)
+        initial = await self._checked_before(run_folder, work, checks)
+        if faults := self._faults(request, checks, initial.results, initial.workspace):
+            raise self._without_keys(CallError("verify", _told(faults[0]), sent=False))
+        before = initial.results
         folders = await self._folders(run_folder, work)
         try:
             ended = await self._run(folders, request)
@@ -78,12 +106,16 @@ class CommandAgent(Model):
             if ended.why != "exit":
                 return self._reply(ended, printed, changes, {**limit, "checks": []}, passed=False)
             after, left_out = await self._verified(run_folder, folders, work, checks)
+            fault = await self._fault_after(run_folder, request, checks, after, folders.initial)
         finally:
             await asyncio.shield(asyncio.to_thread(folders.remove))
         passed = verify.verdict(checks, before, after, ended.exit_code)
         checked: dict[str, Any] = {**limit, "checks": verify.as_plain(checks, before, after)}
         checked |= {"left_out": answer_files.as_plain(left_out)} if left_out else {}
         reply = self._reply(ended, printed, changes, checked, passed)
+        if fault and reply.status == "ok":
+            problem = redact_environment(_told(fault), self.agent.env)
+            return replace(reply, status="error", error=problem, passed=None, reported="verify")
         return replace(reply, reported=self._reported.get((request.label, request.attempt)))
 
     def _without_keys(self, error: CallError) -> CallError:
@@ -227,15 +259,101 @@ class CommandAgent(Model):
             variables |= {"OPENAI_BASE_URL": f"{self._address}/v1", "OPENAI_API_KEY": "local"}
         return variables | {n: os.environ[n] for n in self.agent.env if n in os.environ}
 
+    def knows(self, request: Request) -> bool:
+        """Whether the checks of a request were found sound before, or there are none."""
+        work = request.work or Workspace()
+        return not verify.checks_of(work) or self._cache.load(work) is not None
+
+    async def initial_faults(self, request: Request) -> list[CheckFault]:
+        """Run the checks of a request where no agent has worked.
+
+        Return those that cannot do their work there, or have nothing left to ask for.
+        """
+        run_folder, work = await self._start(), request.work or Workspace()
+        checks = verify.checks_of(work)
+        initial = await self._checked_before(run_folder, work, checks)
+        faults = self._faults(request, checks, initial.results, initial.workspace)
+        faults = faults or await self._hidden_faults(run_folder, request, checks, initial)
+        if not faults and work.verify_before != "any" and is_solved(checks, initial.results):
+            first = next(check for check in checks if check.kind == "verify")
+            return [CheckFault(first, FaultKind.SOLVED)]
+        if not faults and initial.workspace and work.verify_before != "any":
+            self._cache.save(work, initial.results)
+        return faults
+
+    async def _hidden_faults(
+        self,
+        run_folder: RunFolder,
+        request: Request,
+        checks: Sequence[verify.WorkspaceCheck],
+        initial: InitialResults,
+    ) -> list[CheckFault]:
+        """Return what keeps checks from their work once the modules exist that are asked for."""
+        work = request.work or Workspace()
+        if initial.workspace is None or work.verify_before == "any":
+            return []
+        assignment = self._assignment(request, initial.workspace)
+        results, added = initial.results, {}
+        for _ in range(MODULE_DEPTH):
+            files = stand_ins(results, assignment)
+            if not files:
+                break
+            added |= files
+            assignment = assignment.with_files(added)
+            results = (await self._fresh(run_folder, assignment.work, checks)).results
+        if not added:
+            return []
+        faults = check_faults(checks, results, assignment)
+        return [fault for fault in faults if fault.kind in SHOWN_BY_STAND_INS]
+
+    def _assignment(self, request: Request, initial: Path) -> Assignment:
+        prompt = "\n".join(message.content for message in request.messages)
+        return Assignment(request.work or Workspace(), initial, prompt, self.tools.packages)
+
+    def _faults(
+        self,
+        request: Request,
+        checks: Sequence[verify.WorkspaceCheck],
+        results: Sequence[verify.WorkspaceCheckResult],
+        initial: Path | None,
+    ) -> list[CheckFault]:
+        """List the checks that could not do their work, unless the suite allows that."""
+        work = request.work or Workspace()
+        if initial is None or work.verify_before == "any":
+            return []
+        return check_faults(checks, results, self._assignment(request, initial))
+
+    async def _fault_after(
+        self,
+        run_folder: RunFolder,
+        request: Request,
+        checks: Sequence[verify.WorkspaceCheck],
+        after: Sequence[verify.WorkspaceCheckResult],
+        initial: Path,
+    ) -> CheckFault | None:
+        """Return the check that broke while the agent worked, if it was not the agent's doing.
+
+        An agent can make a check end in any way. So the check has to break in a workspace that no
+        agent has seen, too.
+        """
+        work = request.work or Workspace()
+        if not self._faults(request, checks, after, initial):
+            return None
+        fresh = await self._fresh(run_folder, work, checks)
+        return next(iter(self._faults(request, checks, fresh.results, fresh.workspace)), None)
+
     async def _checked_before(
         self, run_folder: RunFolder, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
-    ) -> list[verify.WorkspaceCheckResult]:
+    ) -> InitialResults:
         """Run the checks in a workspace that no agent has seen, once for all attempts from it.
 
-        If that fails, the next attempt tries again.
+        If that fails, the next attempt tries again. What was sound in an earlier run is not run
+        again.
         """
         if not checks:
-            return []
+            return InitialResults()
+        if results := self._cache.load(work):
+            return InitialResults(results)
         key = json.dumps([work.task, work.target, work.identity()])
         if key not in self._before:
             task = asyncio.create_task(self._fresh(run_folder, work, checks))
@@ -243,16 +361,16 @@ class CommandAgent(Model):
             task.add_done_callback(lambda done: self._forget(key, done))
         return await asyncio.shield(self._before[key])
 
-    def _forget(self, key: str, done: asyncio.Task[list[verify.WorkspaceCheckResult]]) -> None:
+    def _forget(self, key: str, done: asyncio.Task[InitialResults]) -> None:
         if done.cancelled() or done.exception():
             self._before.pop(key, None)
 
     async def _fresh(
         self, run_folder: RunFolder, work: Workspace, checks: Sequence[verify.WorkspaceCheck]
-    ) -> list[verify.WorkspaceCheckResult]:
+    ) -> InitialResults:
         folders = await self._folders(run_folder, work)
         try:
-            return await self._checked(folders, work, checks)
+            return InitialResults(await self._checked(folders, work, checks), folders.initial)
         finally:
             await asyncio.to_thread(folders.remove)
 
@@ -302,7 +420,9 @@ class CommandAgent(Model):
                 return verify.WorkspaceCheckResult(127, "exit", str(error))
             raise
         problem = await asyncio.to_thread(sandbox.failure, agent, folders, ended)
-        if problem and not sandbox.own_fault(agent, words[0], ended):
+        if problem and sandbox.own_fault(agent, words[0], ended):
+            return verify.WorkspaceCheckResult(127, "exit", problem)
+        if problem:
             problem = f"A check could not be run. {problem}"
             raise self._without_keys(CallError("workspace", problem))
         return verify.WorkspaceCheckResult.of(ended)
@@ -319,3 +439,8 @@ class CommandAgent(Model):
             await asyncio.to_thread(run_folder.close)
         self._address = None
         await self._open.aclose()
+
+
+def _told(fault: CheckFault) -> str:
+    what = f"{fault.check.kind}: {fault.check.shown}"
+    return f"'{what}' cannot do its work: {reason_of(fault)}. {advice_of(fault)}"

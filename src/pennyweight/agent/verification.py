@@ -40,13 +40,18 @@ class WorkspaceCheckResult:
 
     exit_code: int
     why: Literal["exit", "timeout", "disk"]
-    output: str
+    text: str
+    """All of the output that was read."""
 
     @classmethod
     def of(cls, ended: ProcessResult) -> WorkspaceCheckResult:
         """Make it from the result of a process."""
-        output = ended.stdout.text + ended.stderr.text
-        return cls(ended.exit_code, ended.why, output[-MAX_OUTPUT_CHARACTERS:])
+        return cls(ended.exit_code, ended.why, ended.stdout.text + ended.stderr.text)
+
+    @property
+    def output(self) -> str:
+        """The end of the output, which is kept."""
+        return self.text[-MAX_OUTPUT_CHARACTERS:]
 
     @property
     def good(self) -> bool:

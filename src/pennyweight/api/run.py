@@ -17,11 +17,12 @@ from pennyweight.api.watching import ExportingWatcher, ShowProgress, check_whole
 from pennyweight.api.watching import Watcher as Watcher  # noqa: PLC0414 - skins use it
 from pennyweight.engine.advice import ANSWERED_BY, shared
 from pennyweight.engine.batches.pending import lane_subjects
+from pennyweight.engine.budget import Budget
 from pennyweight.engine.ending import EndKind, RunEnd
 from pennyweight.engine.execution import AttemptsResult, Helpers, execute, model_of, new_run
 from pennyweight.engine.execution import open_suite as open_suite  # noqa: PLC0414 - skins use it
 from pennyweight.engine.preflight import fetched, missing_keys, warnings
-from pennyweight.engine.resume import held, renew
+from pennyweight.engine.resume import held, renew, resume_plan
 from pennyweight.errors import StoreError, UsageError, unknown
 from pennyweight.judges.phases import Phase, PhaseKind, judge_phases, unpriced_judges
 from pennyweight.models.failure import CallError
@@ -33,7 +34,7 @@ from pennyweight.suite.definition import GivenSuite
 from pennyweight.suite.edits import parsed_value as parsed_value  # noqa: PLC0414 - skins use it
 from pennyweight.suite.implied import question_suite
 from pennyweight.suite.narrowing import Narrowing, NarrowingOptions
-from pennyweight.suite.plan import count
+from pennyweight.suite.plan import attempts, count
 from pennyweight.suite.values import LoadedSuite
 
 if TYPE_CHECKING:
@@ -261,7 +262,24 @@ class _Job:
             raise StoreError(error.problem, "Nothing was called; --store names another.") from error
         for note in fetched(self.suite):
             self.watch.note(note)
+        if self.helpers is None and any(subject.agent for subject in self.suite.subjects):
+            self._try_checks()
         return replace(self, began=time.monotonic())
+
+    def _try_checks(self) -> None:
+        """Run the checks of agents where no agent has worked, before anything is paid for."""
+        from pennyweight.engine.initial_checks import InitialChecks  # noqa: PLC0415
+
+        todo = None if self.fresh else resume_plan(self.run, self.suite, self.store).todo
+        checks = InitialChecks.of(self.suite, attempts(self.suite) if todo is None else todo)
+        if not checks.todo:
+            return
+        self.watch.begin(Phase(PhaseKind.CHECKS, self.run.id, checks=len(checks.todo)))
+        budget = Budget(self.suite.limits)
+        try:
+            checks.examine(lambda tally: self.watch.progress(tally, budget, []))
+        finally:
+            self.watch.end()
 
     def completed(self, until: Until | None) -> Run:
         """Check the run and carry it out."""

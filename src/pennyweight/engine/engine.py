@@ -315,6 +315,7 @@ class Engine:
         if reply.lane == "batch":  # it was counted when it was collected
             cost = cost_of(self.prices, attempt.subject, reply)
         answered = result.reply is not None
+        is_usable = answered and reply.status != "error"
         if call.conversation and answered:  # includes what was answered in an earlier try
             cost, took = sum_known([usd for _, usd in call.bills]), latency or took
         if not answered:  # what was billed before it failed was spent all the same
@@ -338,19 +339,19 @@ class Engine:
                 "attempt": attempt.number,
                 "fingerprint": call.fingerprint,
                 "status": reply.status if answered else "error",
-                "error": storable(str(error)) if error else None,
+                "error": storable(str(error) if error else reply.error),
                 "error_kind": error.recorded_kind if error else reply.reported,
                 "model": storable(reply.model),
                 "input": storable(task.input),
                 "messages": call.turns,
                 **task_columns(task, self._digests.of(task)),
-                "response": storable(reply.text) if answered else None,
+                "response": storable(reply.text) if is_usable else None,
                 "reasoning": storable(reply.reasoning),
                 "tool_calls": _json(reply.tool_calls) if reply.tool_calls else None,
                 "logprobs": _json(reply.logprobs) if reply.logprobs else None,
                 "finish": storable(reply.finish),
-                "truncated": reply.truncated if answered else None,
-                "refused": reply.refused if answered else None,
+                "truncated": reply.truncated if is_usable else None,
+                "refused": reply.refused if is_usable else None,
                 "seed": call.request.settings.seed,
                 "temperature": call.request.settings.temperature,
                 "prompt_tokens": usage.prompt_tokens,

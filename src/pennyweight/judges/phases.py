@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class PhaseKind(StrEnum):
     """What a phase of a run does."""
 
+    CHECKS = "checks"
+    """The checks of agents are tried before any agent begins."""
     ATTEMPTS = "attempts"
     SCORES = "scores"
     """Judges score attempts by a rubric."""
@@ -42,6 +44,8 @@ class Phase:
     """The rubric, or the scorer whose question is asked."""
     behaviours: int = 0
     """How many behaviours the judges are asked about."""
+    checks: int = 0
+    """In how many workspaces checks are tried."""
 
     @classmethod
     def scores(cls, run: str, judging: Judging) -> Phase:

@@ -17,7 +17,7 @@ from pennyweight.models.model import Usage
 
 _Passing = Literal["rate_limit", "server", "timeout", "connection", "malformed"]
 _Refused = Literal["auth", "quota", "bad_request", "not_found", "too_large", "content_filter"]
-Kind = _Passing | _Refused | Literal["function", "replay", "workspace", "cancelled"]
+Kind = _Passing | _Refused | Literal["function", "replay", "workspace", "verify", "cancelled"]
 
 RETRYABLE: frozenset[str] = frozenset(get_args(_Passing))
 REPORTED = "reported_"

@@ -151,9 +151,10 @@ class Usage:
 class Reply:
     """The reply of a model or an agent. `finish` is the provider's own reason for stopping.
 
-    `status` is `timeout` or `budget` if the subject itself exceeded a limit. An agent also reports
-    whether its result `passed`, its own cost, and its `work`: exit code, output and diff.
-    `reported` is the kind of a failure that it reported in an earlier try of the same attempt.
+    `status` is `timeout` or `budget` if the subject itself exceeded a limit, and `error` if its
+    work could not be judged, for the reason in `error`. An agent also reports whether its result
+    `passed`, its own cost, and its `work`: exit code, output and diff.
+    `reported` is the kind of that error, or of a failure that it reported in an earlier try.
     `ttft_ms` is the time until the first output of a streamed reply, thinking included. `lane`
     tells a reply that came in a provider's batch, at the price of batches.
     """
@@ -168,7 +169,8 @@ class Reply:
     logprobs: tuple[tuple[str, float], ...] | None = None
     model: str | None = None
     latency_ms: float | None = None
-    status: Literal["ok", "timeout", "budget"] = "ok"
+    status: Literal["ok", "timeout", "budget", "error"] = "ok"
+    error: str | None = None
     passed: bool | None = None
     cost_usd: float | None = None
     work: Mapping[str, Any] | None = None

@@ -200,7 +200,8 @@ class _Recorded(Model):
         """Answer once, and record it."""
         self._recorder.check()
         reply = await self._model.call(request)
-        self._recorder.add(self.name, request, reply)
+        if reply.status != "error":
+            self._recorder.add(self.name, request, reply)
         return reply
 
     async def close(self) -> None:

@@ -258,7 +258,9 @@ def broken_sentence(run: str, broken: int) -> str:
 
 
 def phase_title(phase: Phase) -> str:
-    """Write what a phase of judges does."""
+    """Write what a phase of judges or of checks does."""
+    if phase.kind is PhaseKind.CHECKS:
+        return f"Trying 'verify' in {plural(phase.checks, 'workspace')} before any agent begins."
     if phase.kind is PhaseKind.BEHAVIOURS:
         return f"Asking the judges about {plural(phase.behaviours, 'behaviour')}."
     judges = ", ".join(phase.judges)

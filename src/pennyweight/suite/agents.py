@@ -141,6 +141,13 @@ WORK = (
         "answer, or in the workspace as the agent left it.",
         default="fresh",
     ),
+    Field(
+        "verify_before",
+        OneOf(("fails", "any")),
+        "How verify ends in the initial workspace, in which it is run before any agent begins: it "
+        "has to start and to fail there, or anything is right.",
+        default="fails",
+    ),
 )
 """The keys about the workspace, in a suite and in a task."""
 

@@ -146,6 +146,8 @@ class Workspace:
     """Patterns of the files that count as the agent's answer; None for all that are safe."""
     verify_in: Literal["fresh", "workspace"] | None = None
     """Where checks run: in a fresh copy with the answer, or where the agent worked."""
+    verify_before: Literal["fails", "any"] | None = None
+    """How `verify` ends before the agent begins; anything else is a mistake of the suite."""
     task: str = ""
     target: str | None = None
 
@@ -174,6 +176,7 @@ class Workspace:
             {**self.verify_files, **other.verify_files},
             self.answer_paths if other.answer_paths is None else other.answer_paths,
             other.verify_in or self.verify_in,
+            other.verify_before or self.verify_before,
         )
 
 

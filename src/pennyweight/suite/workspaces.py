@@ -53,6 +53,7 @@ class WorkspaceReader:
             keep=(*base.keep, *_commands(given.get("keep"))),
             answer_paths=self._answer_paths(given, base, tell),
             verify_in=given.get("verify_in", base.verify_in),
+            verify_before=given.get("verify_before", base.verify_before),
         )
 
     def solution(self, given: Mapping[str, Any], tell: Tell) -> Solution:
