@@ -524,3 +524,23 @@ def test_the_solution_must_also_do_what_a_scenario_expects(office):
     assert found_in(office({**task, **expected})) == [("gold", "t0")]
     task["solution"]["reply"] = "It is mended."
     assert found_in(office({**task, **expected})) == []
+
+
+# --- judges -------------------------------------------------------------------------------------
+
+
+def test_judges_are_asked_only_if_that_is_wanted(monkeypatch):
+    monkeypatch.chdir(EXAMPLES.parent)
+    judged = ("audit", "examples/judged/suite.yaml", "--limit", "2", "--format", "json")
+    offline = pennyweight(*judged)
+    assert (offline.code, offline.err, offline.json["judging"]) == (0, "", None)
+    left = {probe["name"]: probe["unchecked"] for probe in offline.json["probes"]}
+    assert left["judge"] == [{"why": "the judges were not asked; --judges does", "tasks": 2}]
+    asked = pennyweight(*judged, "--judges")
+    assert asked.code == 1
+    assert "asked for at least 16 judgments, with no cost limit" in asked.err
+    assert asked.json["judging"]["calls"] >= 16
+    assert asked.json["judging"]["usd"] > 0
+    assert found_in(asked) == [("echo", "typo"), ("echo", "timeout")]
+    assert "the judges pass the prompt itself" in asked.json["flaws"][0]["why"]
+    assert [one["judge"] for one in asked.json["results"]] == ["ok", "ok"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -28,16 +29,20 @@ TOLD_OTHERWISE = frozenset({"prompt"})
 def audit(
     suite: GivenSuite,
     *,
+    judges: bool = False,
     progress: Progress | None = None,
+    note: Callable[[str], None] | None = None,
     **options: Unpack[NarrowingOptions],
 ) -> Audit:
-    """Examine a suite before any model is called.
+    """Examine a suite: the right replies must pass, and nothing else may.
 
     Replies that are known to be right or wrong are scored as those of a run would be: the target of
     each task must pass; an empty reply, the prompt itself, a refusal and the answers of other tasks
     must fail. The commands that verify agents must fail where nothing was done, and pass with the
-    solution. `suite` and `options` are those of `run`. What was not checked is counted. `progress`
-    is called with the number of workspaces that were tried, and of how many.
+    solution. With `judges`, the judges are asked about such replies too, within the limits of the
+    suite; that costs money, and `note` is told how much is asked. `suite` and `options` are those
+    of `run`. What was not checked is counted. `progress` is called with the number of workspaces
+    that were tried, and of how many.
 
     >>> tasks = [{"id": "a", "input": "2 + 2?", "target": "4"}]
     >>> audit({"tasks": tasks, "subjects": ["python:builtins:str"], "answer": "last_line"}).is_sound
@@ -46,7 +51,9 @@ def audit(
     if isinstance(suite, str | Path) and is_table(Path(suite)):
         options.setdefault("models", [_NO_MODEL])  # a file of tasks has none
     chosen = open_suite(suite, narrowing=Narrowing.of(**options), keyless=True)
-    return Examination(chosen, chosen.tasks, progress=progress).audit()
+    return Examination(
+        chosen, chosen.tasks, judges=judges, progress=progress, note=note or (lambda _: None)
+    ).audit()
 
 
 def audit_notes(suite: LoadedSuite) -> list[str]:

@@ -14,7 +14,7 @@ from pennyweight.render.plain import (
 )
 from pennyweight.render.terminal import Terminal, table_text
 from pennyweight.soundness.audit import Audit, Flaw, TaskAudit, columns_of
-from pennyweight.text.format import count, plural, share
+from pennyweight.text.format import count, money, plural, share
 
 MAX_ROWS = 30
 """Rows and flaws that a table shows."""
@@ -59,6 +59,11 @@ def notes(audit: Audit) -> list[str]:
             f"With shuffled targets {share(audit.chance.rate)} of the right replies pass; "
             f"by chance {share(audit.chance.chance)} would."
         )
+    if audit.judging:
+        usd = (
+            "at an unknown cost" if audit.judging.usd is None else f"for {money(audit.judging.usd)}"
+        )
+        lines.append(f"The judges gave {plural(audit.judging.calls, 'judgment')} {usd}.")
     if left:
         lines.append(f"Not checked: {'; '.join(left)}.")
     return lines

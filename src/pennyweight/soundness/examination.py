@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 from scipy.stats import binom
@@ -12,11 +12,12 @@ from scipy.stats import binom
 from pennyweight.engine.advice import unfit
 from pennyweight.engine.resume import settings_of
 from pennyweight.soundness import duplicates, leaks, scenarios, shuffled
-from pennyweight.soundness.audit import Audit
+from pennyweight.soundness.audit import Audit, AuditCost
 from pennyweight.soundness.findings import (
     CODE,
     JUDGED,
     NO_SOLUTION,
+    NOT_ASKED,
     NOT_RUN,
     NOTHING,
     PATTERN,
@@ -34,7 +35,7 @@ from pennyweight.soundness.replies import Replies
 from pennyweight.soundness.trial import Trial, TrialResult, tried
 from pennyweight.suite.templates import variables_of
 from pennyweight.suite.values import LoadedSuite, Task
-from pennyweight.text.format import plural
+from pennyweight.text.format import money, plural
 from pennyweight.text.pattern_example import first_group
 
 CHANCE_LEVEL = 0.01
@@ -61,7 +62,10 @@ class Examination:
     """Whether tasks that are nearly the same are looked for."""
     workspaces: bool = True
     """Whether the commands that verify agents are run."""
+    judges: bool = False
+    """Whether judges are asked, which costs money."""
     progress: Progress | None = None
+    note: Callable[[str], None] = lambda _: None
     found: Findings = field(default_factory=Findings)
 
     def audit(self) -> Audit:
@@ -92,7 +96,28 @@ class Examination:
             examine_workspaces(self.suite, verified, self.found, self.progress)
         else:
             self.found.leave("verify", NOT_RUN, *verified)
-        return self.found.audit(self.suite, self.tasks, odds)
+        cost = self._judges()
+        return replace(self.found.audit(self.suite, self.tasks, odds), judging=cost)
+
+    def _judges(self) -> AuditCost | None:
+        """Ask the judges; without leave to, count the tasks that they decide about."""
+        if self.suite.judge is None:
+            return None
+        from pennyweight.soundness.judging import (  # noqa: PLC0415
+            JudgedTrials,
+            examine_judges,
+            tasks_judged,
+        )
+
+        if not self.judges:
+            self.found.leave("judge", NOT_ASKED, *tasks_judged(self.suite, self.tasks))
+            return None
+        trials = JudgedTrials.of(self.suite, self.tasks)
+        usd = self.suite.limits.usd
+        limit = "no cost limit" if usd is None else f"a cost limit of {money(usd)}"
+        judgments = plural(trials.judgments, "judgment")
+        self.note(f"The judges are asked for at least {judgments}, with {limit} (limits.usd).")
+        return examine_judges(trials, self.found)
 
     def _able(self) -> list[Task]:
         """Return the tasks whose replies can be scored here."""
@@ -152,7 +177,8 @@ class Examination:
             self._target(task, results["gold"], solved)
         elif task.scenario is None:
             judged = self.suite.judge is not None and self.suite.judge.scores
-            self.found.leave("gold", JUDGED if judged else NOTHING, task)
+            if not (judged and self.judges):
+                self.found.leave("gold", JUDGED if judged else NOTHING, task)
         elif solved is None:
             self.found.leave("gold", NO_SOLUTION, task)
         else:

@@ -21,6 +21,7 @@ from pennyweight.suite.values import LoadedSuite, Task
 MAX_EXCERPT = 200
 NO_SOLUTION = "no solution"
 JUDGED = "a judge or a person decides"
+NOT_ASKED = "the judges were not asked; --judges does"
 NOT_RUN = "its commands were not run"
 PASSES_BEFORE = "the suite allows that it passes before"
 NOTHING = "nothing decides"

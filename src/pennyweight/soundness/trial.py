@@ -71,6 +71,13 @@ def tried(suite: LoadedSuite, trials: Sequence[Trial], *, runs_code: bool) -> li
         observer = Observer(scenarios, {}, suite.answer, live=runs_code)
         with suite_folder(Path(suite.path).parent):
             frame = observer.add(frame)
+    return results_of(suite, frame, dict(enumerate(trials)))
+
+
+def results_of(
+    suite: LoadedSuite, frame: pl.DataFrame, trials: Mapping[int, Trial]
+) -> list[TrialResult]:
+    """Score records of trials; `trials` has them by the number of the attempt."""
     frame = mark_verified(frame, settings_of(suite))
     options = {
         "answer_rule": suite.answer,
@@ -78,17 +85,17 @@ def tried(suite: LoadedSuite, trials: Sequence[Trial], *, runs_code: bool) -> li
         "confidence_from": suite.confidence,
     }
     measures = needed_measures(_OUTCOME)
-    inputs = {name for one in measures for name in one.inputs} - set(frame.columns) - {*MEASURES}
-    own = {n for m in measures if m.name in m.inputs for n in [m.name]} - set(frame.columns)
-    missing = sorted((inputs | own) & BY_NAME.keys())
+    inputs = {name for one in measures for name in one.inputs} - set(frame.columns)
+    own = {one.name for one in measures if one.name in one.inputs} - set(frame.columns)
+    missing = sorted(((inputs - MEASURES.keys()) | own) & BY_NAME.keys())
     frame = frame.with_columns(pl.lit(None, dtype=dtype(name)).alias(name) for name in missing)
     for one in measure_passes(measures, options):
         frame = frame.with_columns(one)
-    texts = frame["checks"] if "checks" in frame.columns else [None] * len(trials)
-    rows = zip(trials, frame.select(_OUTCOME).iter_rows(named=True), texts, strict=True)
+    texts = frame["checks"] if "checks" in frame.columns else [None] * frame.height
+    rows = zip(frame["attempt"], frame.select(_OUTCOME).iter_rows(named=True), texts, strict=True)
     return [
-        TrialResult(trial, checks=tuple(json.loads(text)) if text else (), **values)
-        for trial, values, text in rows
+        TrialResult(trials[number], checks=tuple(json.loads(text)) if text else (), **values)
+        for number, values, text in rows
     ]
 
 
