@@ -3,7 +3,6 @@
 Tested elsewhere:
     audit.py: tests/cli/test_audit.py
     baseline.py: tests/cli/test_gate.py
-    compare.py: tests/scoring/test_comparison.py
     event_loop.py: tests/api/test_run.py
     garbage.py: tests/api/test_run.py
     judge.py: tests/api/test_run.py
