@@ -380,6 +380,10 @@ _SIDE: Fields = {
     "grade": (_NAME, "The grade of the median composite score."),
     "tier_uplift": (_NUMBER, "The median composite score relative to the baseline's, minus 1."),
     "composite_difference": (_NUMBER, "The median composite score minus the baseline's."),
+    "mean_uplift": (
+        _NUMBER,
+        "The improvement of the mean composite score over the baseline, as a share.",
+    ),
 }
 
 _ACROSS: Fields = {

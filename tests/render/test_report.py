@@ -456,3 +456,11 @@ def test_precision_and_recall_are_shown_by_themselves_only_for_labels(tmp_path, 
     assert ("| precision |" in text, "| recall |" in text) == (labels, labels)
     every = pennyweight("score", records, "--all").out
     assert "precision" in every
+
+
+def test_a_fact_is_shown_once(report):
+    text = (report / "r.html").read_text()
+    assert "error_<wbr>rate" in text
+    assert ">usr<" not in text
+    assert "\nusr &" not in (report / "tables" / "metrics.tex").read_text()
+    assert "usr " in pennyweight("score", RECORDS, "--all").out

@@ -4,6 +4,8 @@ import math
 
 import pytest
 
+from pennyweight.api.compare import compare
+from pennyweight.render.comparison import render
 from pennyweight.scoring.tiers import (
     Dominated,
     Frontier,
@@ -62,3 +64,21 @@ def test_dominated_sides_are_no_steps_but_named():
     assert worse == [Dominated("T1", "T0"), Dominated("T3", "T2")]
     same, none = steps([("a", 0.1 + 0.2, 0.5), ("b", 0.3, 0.5), ("c", 0.3, 0.4)])
     assert (same, none) == ([], [Dominated("c", "a")])
+
+
+def test_yes_or_no_is_not_graded_by_its_median() -> None:
+    rows = [
+        {"tier": tier, "task_id": n, "passed": n < right, "impl_rate": float(n < right)}
+        for tier, right in (("T0", 9), ("T1", 11))
+        for n in range(20)
+    ]
+    found = compare(rows, by="tier")
+    assert [side.to_dict()["grade"] for side in found.sides] == ["F", "A"], "as specified"
+    assert found.sides[1].to_dict()["mean_uplift"] == pytest.approx(2 / 9)
+    for format_ in ("table", "markdown"):
+        text = render(found, format_)
+        assert "grade" not in text
+        assert not {"A", "F", "(A)", "(F)"} & set(text.replace("|", " ").split())
+        assert all(number in text for number in ("45.0 %", "55.0 %", "+22.2 %"))
+    graded = [{**row, "impl_rate": 0.5 + row["impl_rate"] / 4} for row in rows]
+    assert "grade" in render(compare(graded, by="tier"), "markdown")

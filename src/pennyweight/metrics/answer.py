@@ -294,9 +294,9 @@ class F1Share:
             return None
         counts = rows.group_by("label").agg(pl.col("hit").sum(), n=pl.len()).sort("hit", "n")
         found, n = (counts[c].cast(pl.Float64).to_numpy() for c in ("hit", "n"))
-        ends = binomial_interval(found, n, sample.confidence)
-        value_ = _f1_of(found / n)
-        down, up = (np.linalg.norm(value_ - _f1_of(end)) / len(n) for end in ends)
+        both = binomial_interval(found, n, sample.confidence)
+        values = _f1_of(found / n)
+        down, up = (np.linalg.norm(values - _f1_of(end)) / len(n) for end in both)
         wider = _widening(rows)
         if sample.clustered:
             t = float(t_quantile(np.array([float(tasks)]), sample.confidence)[0])

@@ -38,6 +38,23 @@ OF_LABELS = ("precision", "recall", "f1")
 """The metrics that mean something only if targets are labels."""
 
 
+TWINS = {
+    "usr": "error_rate",
+    "ece_mean_confidence": "ece_agreement",
+    "auroc_mean_confidence": "auroc_agreement",
+}
+"""Metrics that say nothing of their own where they equal another one."""
+
+
+def twins(values: Mapping[str, Sequence[object]]) -> set[str]:
+    """Return the metrics whose values are those of a metric that says the same.
+
+    >>> twins({"usr": [0.5], "error_rate": [0.5], "ece_agreement": [0.1]})
+    {'usr'}
+    """
+    return {name for name, other in TWINS.items() if values.get(name, 0) == values.get(other, 1)}
+
+
 def tabled(known: Mapping[str, bool], *, labelled: bool = True) -> list[str]:
     """Return the metrics that a table shows, given which have a value: those asked for by name.
 

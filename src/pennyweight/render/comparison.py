@@ -295,7 +295,8 @@ def _sides(comparison: Comparison, *, narrow: bool) -> list[list[str]]:
     sides = comparison.sides
     names = _columns(comparison, narrow=narrow)
     graded = not comparison.asked and any(s["grade"].value is not None for s in sides)
-    grade = [] if not graded else ["uplift"] if narrow else ["grade", "uplift"]
+    yes_or_no = any(s.group.is_yes_or_no for s in sides)
+    grade = [] if not graded else ["uplift"] if narrow or yes_or_no else ["grade", "uplift"]
     ranks, errors = comparison.ranking, any(side.group.errors for side in sides)
     rows = [
         [
@@ -312,8 +313,8 @@ def _sides(comparison: Comparison, *, narrow: bool) -> list[list[str]]:
         cells += [_rank(ranks[side.name])] if ranks else []
         cells += [_estimate(n, side, narrow=narrow) for n in names]
         if graded:
-            cells += [] if narrow else [str(side["grade"].value or MISSING)]
-            cells.append(_uplift(side, comparison))
+            cells += [] if narrow or yes_or_no else [str(side["grade"].value or MISSING)]
+            cells.append(_uplift(side, comparison, of_means=yes_or_no))
         rows.append([side_line(side.name, 24), count(side.group.records), *cells])
     return rows
 
@@ -326,6 +327,9 @@ def _rank(side: SideRank) -> str:
 def _estimate(name: str, side: ComparedSide, *, narrow: bool) -> str:
     """Write a value, and its interval on a second line; a narrow table has the grade here."""
     value, interval = estimate_cells(name, side[name], narrow=narrow)
+    if name == "composite_median" and side.group.is_yes_or_no:
+        found = side.group.statistics["composite_score"]
+        return f"{quantity(found.mean, SHARE)}\nmean" if found else value
     if narrow and name == "composite_median" and (grade := side["grade"].value):
         value = f"{value} ({grade})"
     if not interval or (narrow and name == "cost_usd_mean"):
@@ -333,11 +337,12 @@ def _estimate(name: str, side: ComparedSide, *, narrow: bool) -> str:
     return f"{value}\n{interval}"
 
 
-def _uplift(side: ComparedSide, comparison: Comparison) -> str:
+def _uplift(side: ComparedSide, comparison: Comparison, *, of_means: bool) -> str:
     """Write by how much the side's composite score exceeds the baseline's, relative to it."""
-    if side.name == comparison.baseline or side.tier_uplift is None:
+    uplift = side.mean_uplift if of_means else side.tier_uplift
+    if side.name == comparison.baseline or uplift is None:
         return MISSING
-    return f"{'+' if side.tier_uplift > 0 else ''}{quantity(side.tier_uplift, SHARE)}"
+    return f"{'+' if uplift > 0 else ''}{quantity(uplift, SHARE)}"
 
 
 def _across(comparison: Comparison) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pennyweight.catalogue import METRICS
 from pennyweight.define import Metric
-from pennyweight.render.catalogue import by_family, needs, tabled
+from pennyweight.render.catalogue import by_family, needs, tabled, twins
 from pennyweight.render.format import difference_cells, estimate_cells, is_amount, unseen_line
 from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.scoring.pooling import pooled_words
@@ -44,7 +44,8 @@ def estimate(cells: Sequence[Any]) -> Estimate:
 def families(group: Mapping[str, Any], *, known: bool = False) -> list[dict[str, Any]]:
     """Return the metrics of a group by family; with `known` only those that have a value."""
     has_value = {name: cells[0] is not None for name, cells in group["estimates"].items()}
-    shown = tabled(has_value, labelled=group["labelled"])
+    shown = set(tabled(has_value, labelled=group["labelled"]))
+    shown -= twins({name: [cells[0]] for name, cells in group["estimates"].items()})
     found = {
         name: _row(METRICS[name], estimate(cells)) | {"skewed": name in group.get("skewed", ())}
         for name, cells in group["estimates"].items()
@@ -137,8 +138,9 @@ def side_rows(digest: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     every = digest["whole"]["estimates"]
     known = {n: any(s["estimates"][n][0] is not None for s in sides) for n in every}
+    same = twins({n: [s["estimates"][n][0] for s in sides] for n in every})
     for name in tabled(known, labelled=digest["whole"]["labelled"]):
-        if name not in METRICS or not known[name]:
+        if name not in METRICS or not known[name] or name in same:
             continue
         found = [estimate(side["estimates"][name]) for side in sides]
         texts = [estimate_cells(name, e, narrow=True, others=found) for e in found]

@@ -54,6 +54,8 @@ class ComparedSide:
     composite_difference: float | None
     attempts: int = 0
     unpriced: int = 0
+    mean_uplift: float | None = None
+    """The improvement of the mean composite score, which is shown where scores are yes or no."""
 
     def __getitem__(self, metric: str) -> Estimate:
         return self.group[metric]
@@ -73,6 +75,7 @@ class ComparedSide:
             "grade": self.group["grade"].value,
             "tier_uplift": json_value(self.tier_uplift),
             "composite_difference": json_value(self.composite_difference),
+            "mean_uplift": json_value(self.mean_uplift),
         }
 
 
@@ -348,10 +351,16 @@ def _side(name: str, group: Group, baseline: Group, attempts: int, unpriced: int
     assert not isinstance(base, str)
     difference = None if score is None or base is None else score - base
     uplift = tiers.uplift(score, base)
+    of_means = tiers.uplift(_mean(group), _mean(baseline))
     if UPLIFT in group.estimates and group is not baseline:
         own = replace(group[UPLIFT], value=uplift, records=group["composite_median"].records)
         group = replace(group, estimates={**group.estimates, UPLIFT: own})
-    return ComparedSide(name, group, uplift, difference, attempts, unpriced)
+    return ComparedSide(name, group, uplift, difference, attempts, unpriced, of_means)
+
+
+def _mean(group: Group) -> float | None:
+    found = group.statistics.get("composite_score")
+    return found.mean if found else None
 
 
 def _across(sides: Sequence[ComparedSide]) -> tiers.AcrossSides:

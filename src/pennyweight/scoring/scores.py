@@ -87,6 +87,15 @@ class Group:
         return metric in self.estimates or canonical(str(metric)) in self.estimates
 
     @property
+    def is_yes_or_no(self) -> bool:
+        """Whether composite scores are all 0 or 1, so that their median is one of these ends."""
+        found = self.statistics.get("composite_score")
+        if found is None or found.std_dev is None or found.median not in {0.0, 1.0}:
+            return False
+        spread = found.mean * (1 - found.mean)  # the most that values from 0 to 1 can vary
+        return found.min >= 0 and found.max <= 1 and abs(found.std_dev**2 - spread) < 1e-9
+
+    @property
     def name(self) -> str:
         """The group in words, such as `tier=T0`."""
         return clean(", ".join(f"{k}={_shown(v)}" for k, v in self.group.items())) or "all"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pennyweight.measures.reasoning import CORRECTION
+from pennyweight.measures.reasoning import BACKTRACKING
 from pennyweight.render.page import visible
 from pennyweight.render.transcript.code import code_blocks
 from pennyweight.render.transcript.folds import Folded, fitting, fold
@@ -23,7 +23,7 @@ from pennyweight.render.transcript.trajectory import as_text, read_json
 from pennyweight.text.answer_place import place
 from pennyweight.text.extraction import KINDS, AnswerRule
 
-_CORRECTION = re.compile(f"({CORRECTION.replace('(?i-u:', '(?:')})", re.IGNORECASE)
+_CORRECTION = re.compile(f"({BACKTRACKING.removeprefix('(?i)')})", re.IGNORECASE)
 GAP = "gap"
 """The kind of the piece where the middle of a long text is left out."""
 _NEAR = 2_000
@@ -87,6 +87,8 @@ def with_corrections(pieces: Sequence[MarkedText]) -> list[MarkedText]:
 
     >>> with_corrections([("Actually no, ", ""), ("7", "found")])
     [('Actually', 'correction'), (' no, ', ''), ('7', 'found')]
+    >>> with_corrections([("I cannot share the secret, sorry", "")])
+    [('I cannot share the secret, sorry', '')]
     """
     found: list[MarkedText] = []
     for text, kind in pieces:
