@@ -48,6 +48,10 @@ WORDS = {
 """The parts of digests, as sentences name them."""
 
 _PARTS = list(WORDS)
+_NOT_PLAIN = frozenset("+-.0123456789[{ \t\r\n")
+"""What a text begins with that may be a number, a list or a mapping."""
+_WHOLE = re.compile("[1-9][0-9]{0,17}")
+_NUMBER_BEGINS, _LONGEST_NUMBER = frozenset("+-.0123456789"), 400
 _API_REPLY = re.compile(r'"(?:message|delta|finish_reason)"')
 """What `choices` has if it holds a provider's replies, not what a task offers."""
 
@@ -58,7 +62,8 @@ def part_hash(value: Any) -> str:
     >>> part_hash(" 1,000 ") == part_hash(["1000.0"]), part_hash("a") == part_hash("A")
     (True, False)
     """
-    text = _canonical(value)
+    plain = type(value) is str and (value[:1] not in _NOT_PLAIN or _WHOLE.fullmatch(value))
+    text = value.strip() if plain else _canonical(value)  # most texts, quickly
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
@@ -71,7 +76,8 @@ def _canonical(value: Any) -> str:
                 return _canonical(json.loads(text))
             except (ValueError, RecursionError):
                 return text
-        return canonical_number(text.lower()) if is_number(text) else text
+        is_short = len(text) <= _LONGEST_NUMBER and text[:1] in _NUMBER_BEGINS
+        return canonical_number(text.lower()) if is_short and is_number(text) else text
     if isinstance(value, list | tuple) and len(value) == 1:
         return _canonical(value[0])
     if isinstance(value, bool) or value is None:
@@ -130,13 +136,14 @@ def _column_part(name: str, values: pl.Expr) -> pl.Expr:
         if series.dtype.is_nested():
             lists = (None if one is None else sorted(map(str, one)) for one in series)
             series = pl.Series([None if one is None else json.dumps(one) for one in lists])
-        texts = series.cast(pl.String)
-        known = texts.unique().drop_nulls()
-        found = [
-            None if (value := read(text)) is None else f"{name}={part_hash(value)}"
-            for text in known
-        ]
-        return texts.replace_strict(known, pl.Series(found, dtype=pl.String), default=None)
+        known: dict[str | None, str | None] = {None: None}
+        found = []
+        for text in series.cast(pl.String).to_list():
+            if text not in known:
+                part = read(text)
+                known[text] = None if part is None else f"{name}={part_hash(part)}"
+            found.append(known[text])
+        return pl.Series(series.name, found, dtype=pl.String)
 
     return values.map_batches(hashes, return_dtype=pl.String, is_elementwise=True)
 
