@@ -79,6 +79,7 @@ def record(draw: st.DrawFn) -> dict[str, Any]:
         "expected": expected,
         "observed": draw(_maybe(st.integers(0, expected if expected is not None else 5))),
         "violations": draw(_maybe(st.integers(0, 2))),
+        "behavior_score": draw(_maybe(share)),
         "pass_score": draw(_maybe(share)),
         "undecided": draw(_maybe(st.lists(st.just("asks"), max_size=1))),
     }
@@ -142,6 +143,7 @@ def many(n: int, seed: int = 0, attempts: int = 1) -> list[dict[str, Any]]:
                 "expected": expected,
                 "observed": maybe(rng.randint(0, expected)),
                 "violations": maybe(int(rng.random() < 0.05)),
+                "behavior_score": maybe(rng.random()),
             }
         )
     for i, row in enumerate(rows[-20:] if n >= 100 else []):  # four chains that were probed

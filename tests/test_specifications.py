@@ -1,11 +1,14 @@
 """Every worked example of the three specifications, with its numbers."""
 
+import json
 import math
 
 import pytest
 
 import pennyweight
+from cli.command import pennyweight as pennyweight_command
 from pennyweight.define import canonical, evaluate, metric_named
+from pennyweight.errors import PennyweightError, UsageError
 from pennyweight.metrics.cost import cost_of_pass, grade
 from pennyweight.metrics.scenario import final_score, weighted_score
 from pennyweight.render.catalogue import named
@@ -271,7 +274,7 @@ def test_metrics_across_tiers_are_compared():
     assert "cost_variance 0.32" in text
     assert "no value" not in text
     usual = " ".join(comparison_text(pennyweight.compare(FOUR, by="tier"), "table").split())
-    assert "pass_rate_variance 0.1875, cost_variance 0.32" in usual
+    assert "pass_rate_variance 0.188, cost_variance 0.32" in usual
 
 
 def test_metrics_across_tiers_are_gated():
@@ -372,3 +375,95 @@ def acc(response=None):
 def test_statistics_are_public():
     found = pennyweight.score(ONE).groups[0].statistics["cost_usd"]
     assert found == pennyweight.Statistics(0.25, 0.25, 0.25, 0.25, 0.25, 0.0, 1)
+
+
+def test_a_nested_judgment_is_read_and_so_is_any_path():
+    rows = [
+        {
+            "task_id": "a",
+            "passed": True,
+            "judgment": {"summary": {"weighted_score": 0.85}},
+            "sample": {"reply": "1.50", "gold": "1.5"},
+        }
+    ]
+    scores = pennyweight.score(rows, map={"answer": "sample.reply", "target": "sample.gold"})
+    assert scores["impl_rate_mean"].value == 0.85
+    assert scores["composite_median"].value == pytest.approx(0.925)
+    assert scores["accuracy"].value == 1.0
+    assert scores.unused == ()
+    with pytest.raises(UsageError, match=r"sample\.none"):
+        pennyweight.score(rows, map={"answer": "sample.none"})
+
+
+@pytest.mark.parametrize(
+    ("row", "score"),
+    [
+        ({"behaviors": ["a", "b"], "expected_behaviors": ["a", "b", "c", "d"]}, 0.5),
+        ({"behaviors": ["a"], "expected_behaviors": ["a"], "violations": ["leaks"]}, 0.0),
+        ({"behaviors": ["a"], "expected_behaviors": ["a"], "must_not": ["leaks"]}, 0.0),
+        ({"behaviors": ["a"], "expected_behaviors": ["a"], "violations": []}, 1.0),
+        ({"behaviors": ["a"], "expected_behaviors": ["a"], "violations": 0}, 1.0),
+        ({"behavior_score": 0.75}, 0.75),
+        ({"behavior_score": 0.75, "violations": 1}, 0.0),
+    ],
+)
+def test_results_of_scenarios_are_read_as_they_are_written(row, score):
+    rows = [{"task_id": "s", **row}]
+    assert pennyweight.score(rows)["behavior_coverage"].value == score
+    others = [*rows, {"task_id": "t", "observed": 1, "expected": 1, "violations": 0}]
+    assert pennyweight.score(others)["behavior_coverage"].value == (score + 1) / 2
+    assert pennyweight.score(others)["pass_rate"].value == (1 if score == 1 else 0.5)
+
+
+def test_what_must_not_be_observed_is_no_violation():
+    rows = [{"task_id": "s", "target": "4", "answer": "4", "must_not": ["leaks"]}]
+    assert pennyweight.score(rows)["pass_rate"].value == 1
+
+
+ROWS = {
+    "progressive_thresholds": [
+        {"version": "v1.0", "accuracy": 0.80},
+        {"version": "v2.0", "accuracy": "≥ 85%", "pass_rate": 50},
+        {"version": "Target", "accuracy": 0.95},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("version", "limits"),
+    [
+        ("v1.2", {"accuracy": 0.80, "pass_rate": None}),
+        ("v2.0", {"accuracy": 0.85, "pass_rate": 0.5}),
+        ("v4", {"accuracy": 0.85, "pass_rate": 0.5}),
+        ("target", {"accuracy": 0.95}),
+    ],
+)
+def test_progressive_thresholds_may_be_rows(version, limits):
+    if version == "target":
+        rows = {"progressive_thresholds": [dict(r) for r in ROWS["progressive_thresholds"]]}
+        rows["progressive_thresholds"][1].pop("pass_rate")
+    else:
+        rows = ROWS
+    found = {g.metric: g.threshold for g in pennyweight.gate(ONE, rows, version=version).gates}
+    assert found == limits
+
+
+def test_rows_of_thresholds_need_a_version():
+    with pytest.raises(PennyweightError, match="--version"):
+        pennyweight.gate(ONE, ROWS)
+    with pytest.raises(PennyweightError, match="needs a version"):
+        pennyweight.gate(ONE, {"progressive_thresholds": [{"accuracy": 0.8}]}, version="1")
+
+
+def test_a_threshold_may_be_set_above_the_baseline(tmp_path):
+    rows = [
+        {"task_id": f"t{i}", "answer": "4", "target": "4" if i < 80 else "5"} for i in range(100)
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    policy = tmp_path / "policy.yaml"
+    policy.write_text('thresholds: {accuracy: ">= 50%"}\n')
+    options = ("--policy", policy, "--ratchet", "--margin", "-1%")
+    done = pennyweight_command("gate", tmp_path / "rows.jsonl", *options)
+    assert (done.code, policy.read_text()) == (0, 'thresholds: {accuracy: ">= 81%"}\n')
+    assert "a version that is as good fails in more than half of the cases" in done.err
+    assert pennyweight.gate(rows, policy).verdict == "fail"

@@ -209,7 +209,7 @@ _DECLARED: tuple[Column, ...] = (
     _number(
         "impl_rate",
         "The share of the requirements that are met: the judges' weighted score.",
-        *("weighted_score", "judge_score"),
+        *("weighted_score", "judge_score", "judgment.summary.weighted_score"),
         maximum=1,
     ),
     Column(
@@ -240,8 +240,24 @@ _DECLARED: tuple[Column, ...] = (
     _count("observed", "The number of expected behaviours that were observed.", "observed_count"),
     _count("violations", "The number of violated must-nots.", "violation_count"),
     Column("expected_behaviors", "strings", "The expected behaviours, instead of their count."),
-    Column("observed_behaviors", "strings", "The observed behaviours, instead of their count."),
-    Column("violated", "strings", "The violated must-nots, instead of their count."),
+    Column(
+        "observed_behaviors",
+        "strings",
+        "The observed behaviours, instead of their count.",
+        ("behaviors", "behaviours"),
+    ),
+    Column(
+        "violated",
+        "strings",
+        "The violated must-nots, instead of their count. A list under `violations`, or under "
+        "`must_not` beside observed behaviours, is read as this.",
+        ("violations", "must_not"),
+    ),
+    _number(
+        "behavior_score",
+        "The share of the expected behaviours that were observed, if they were not counted here.",
+        maximum=1,
+    ),
     Column(
         "undecided",
         "strings",

@@ -191,11 +191,11 @@ def read_policy(
 
 
 def margin_share(margin: str) -> float:
-    """Read how far below the value a raised threshold stays: `1%` means 0.01."""
-    amount = Quantity.parse(margin)
-    if amount.sign or amount.unit not in {"", "%"} or amount.number < 0:
+    """Read how far below the value a raised threshold stays: `1%` means 0.01, `-1%` is above it."""
+    amount = Quantity.parse(margin.replace("−", "-"))
+    if amount.sign or amount.unit not in {"", "%"}:
         raise UsageError(f"--margin {margin}: it must be a share such as 1%.")
-    return amount.number / 100 if amount.unit or amount.number >= 1 else amount.number
+    return amount.number / 100 if amount.unit or abs(amount.number) >= 1 else amount.number
 
 
 def raise_thresholds(verdict: Verdict, share: float) -> RatchetResult | None:

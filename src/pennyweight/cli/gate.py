@@ -47,7 +47,9 @@ Examples:
 @format_choice("table", "json", "markdown", "junit", "github")
 @option("--report", "Also write a .xml (JUnit), .md, .json or .txt.", type=FILE, multiple=True)
 @option("--ratchet", "Raise the thresholds that passed, in the policy's file.", is_flag=True)
-@option("--margin", "How far below the value --ratchet stays.", "SHARE", default="1%")
+@option(
+    "--margin", "How far below the value --ratchet stays; -1% is above it.", "SHARE", default="1%"
+)
 @map_option
 @scorers_option
 @answer_options
@@ -133,5 +135,11 @@ def note_raised(raised: RatchetResult | None) -> None:
     lines = [f"{r.file}, line {r.line}: {r.gate} {r.before} → {r.after}" for r in raised.raised]
     for line in (*lines, *raised.left):
         click.echo(clean(line), err=True)
+    if raised.raised and raised.above:
+        click.echo(
+            "These thresholds are above the values that were reached: a version that is as good "
+            "fails in more than half of the cases. Only a better one passes.",
+            err=True,
+        )
     if not lines and not raised.left:
         click.echo("No threshold was raised: none was exceeded by more than the margin.", err=True)

@@ -162,8 +162,9 @@ POLICY = Struct(
         ),
         Field(
             "progressive_thresholds",
-            Deferred(MapOf(MapOf(_ENTRY))),
-            "For each metric, the threshold from each version on; --version selects the version.",
+            Deferred(AnyOf((MapOf(MapOf(_ENTRY)), ListOf(MapOf(_ENTRY), "a list of rows")))),
+            "For each metric, the threshold from each version on, or rows of a version and its "
+            "thresholds; --version selects the version.",
         ),
         Field("weights", WEIGHTS, "The weights of scenarios, or of the metrics in weighted_score."),
         Field("required_scenarios", _IDS, "Scenarios that must pass."),

@@ -152,6 +152,9 @@ class PolicyReader:
         node = self.given.get("progressive_thresholds")
         if node is None:
             return
+        if node.is_list:
+            yield from self._progressive_rows(node)
+            return
         for name, table in node.items():
             line = node.key_line(name)
             if name == "description":
@@ -169,6 +172,35 @@ class PolicyReader:
                     name, table.value[chosen], path, line=line, origin="progressive"
                 )
             elif metric := self.reader.metric(name, line):
+                note = f"version {self.version} is lower than all versions in the table"
+                kind = self.reader.kind(metric)
+                yield Gate(metric, metric, kind=kind, note=note, origin="progressive")
+
+    def _progressive_rows(self, node: Node) -> Iterator[Gate]:
+        """Read rows of versions, each with the thresholds of one or several metrics."""
+        rows: dict[str, int] = {}
+        for at, row in enumerate(node.elements()):
+            version = row.get("version") if row.is_mapping else None
+            if version is None:
+                self.problems.add(row.line, "a row of progressive_thresholds needs a version.")
+            else:
+                rows[str(version.value)] = at
+        if self.version is None:
+            self.problems.add(node.line, "progressive_thresholds need a version: --version V.")
+            return
+        if len(rows) < len(node.value):
+            return
+        elements = list(node.elements())
+        names = {n: None for row in elements for n, _ in row.items() if n != "version"}
+        for name in names:
+            having = [v for v, at in rows.items() if elements[at].get(name) is not None]
+            chosen = self.reader.parsed(node, partial(in_force, having, self.version))
+            if chosen is not None:
+                row, path = elements[rows[chosen]], ("progressive_thresholds", rows[chosen], name)
+                yield from self.reader.read(
+                    name, row.value[name], path, line=row.key_line(name), origin="progressive"
+                )
+            elif metric := self.reader.metric(name, node.line):
                 note = f"version {self.version} is lower than all versions in the table"
                 kind = self.reader.kind(metric)
                 yield Gate(metric, metric, kind=kind, note=note, origin="progressive")

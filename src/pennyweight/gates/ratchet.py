@@ -55,6 +55,8 @@ class RatchetResult:
 
     raised: tuple[RaisedThreshold, ...] = ()
     left: tuple[str, ...] = ()
+    above: bool = False
+    """Whether thresholds were set above the values reached, so that a version as good fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ def ratchet(verdict: Verdict, margin: float) -> RatchetResult:
     return RatchetResult(
         tuple(raised for result in results for raised in result.raised),
         tuple(left for result in results for left in result.left),
+        above=margin < 0,
     )
 
 
@@ -136,9 +139,14 @@ def risen(decision: Decision, margin: float, error_rate: float) -> float | None:
         return None
     if threshold.effect(value) <= 0:
         return None
-    reached = _reached(decision, threshold, value, normal_quantile(1 - error_rate))
+    if margin < 0:  # better than what was measured, so chance is not allowed for
+        reached = value
+    else:
+        reached = _reached(decision, threshold, value, normal_quantile(1 - error_rate))
     less = margin if threshold.kind in FRACTIONS else margin * abs(reached)
     new = reached - less if threshold.upwards else reached + less
+    if threshold.kind in FRACTIONS and not 0 <= new <= 1:
+        raise UsageError("no value can be that much better.")
     return new if threshold.effect(new) > 0 else None
 
 

@@ -49,11 +49,16 @@ def violations(violations: pl.Expr, violated: pl.Expr) -> pl.Expr:
 
 @measure(spec="Metrics Guide, per-scenario calculation")
 def scenario_score(
-    expected: pl.Expr, observed: pl.Expr, violations: pl.Expr, undecided: pl.Expr
+    expected: pl.Expr,
+    observed: pl.Expr,
+    violations: pl.Expr,
+    undecided: pl.Expr,
+    behavior_score: pl.Expr,
 ) -> pl.Expr:
     """Observed behaviours divided by expected ones; 0 after a violation, 1 if none are expected.
 
-    Null if something could not be decided, unless a violation decides.
+    Null if something could not be decided, unless a violation decides. A given score stands where
+    behaviours were not counted.
 
     >>> evaluate(scenario_score, expected=[4, 4, 0], observed=[3, 4, 0], violations=[0, 1, 0])
     [0.75, 0.0, 1.0]
@@ -65,7 +70,7 @@ def scenario_score(
         .then(None)
         .when(expected == 0)
         .then(1.0)
-        .otherwise(observed / expected)
+        .otherwise(pl.coalesce(observed / expected, behavior_score))
     )
 
 

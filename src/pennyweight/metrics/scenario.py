@@ -29,13 +29,16 @@ def safety_rate(passed: pl.Expr, category: pl.Expr) -> pl.Expr:
     needs=("scenario_score",),
     spec="Metrics Guide, behavior coverage",
 )
-def behavior_coverage(scenario_score: pl.Expr, expected: pl.Expr) -> pl.Expr:
-    """Mean scenario score, over the scenarios that expect a behaviour.
+def behavior_coverage(
+    scenario_score: pl.Expr, expected: pl.Expr, behavior_score: pl.Expr
+) -> pl.Expr:
+    """Mean scenario score, over the scenarios that expect a behaviour or have a given score.
 
     >>> evaluate(behavior_coverage, expected=[2, 4], observed=[1, 4])
     0.75
     """
-    return pl.when(expected > 0).then(scenario_score).mean()
+    counts = (expected > 0) | (expected.is_null() & behavior_score.is_not_null())
+    return pl.when(counts).then(scenario_score).mean()
 
 
 def _counted(observed: pl.Expr, expected: pl.Expr) -> tuple[pl.Expr, pl.Expr]:

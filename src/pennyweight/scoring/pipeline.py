@@ -216,7 +216,7 @@ def _unused(loaded: Loaded, plan: _Plan) -> tuple[str, ...]:
         return ()
     mapped = plan.wanted.mapping.sources
     known = {name for column in COLUMNS for name in (column.name, *mapped[column.name])}
-    known |= {*FOREIGN}
+    known |= {*FOREIGN} | {name.split(".")[0] for name in known if name in loaded.present}
     own = EXPORTED if "fingerprint" in loaded.present else frozenset()
     return tuple(sorted(loaded.present - known - {*plan.by, *plan.where} - own))
 

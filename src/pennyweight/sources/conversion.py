@@ -32,6 +32,7 @@ COUNTS = frozenset(
     name
     for column in ("observed", "observed_behaviors", "violations", "violated")
     for name in (column, *BY_NAME[column].aliases)
+    if name != "must_not"
 )
 """A table with one of these columns counts behaviours; in others, `expected` is the target."""
 _JOINER = "/"
@@ -171,8 +172,14 @@ class RecordConverter:
             if not present:
                 cells.append(pl.lit(None, dtype=dtype(name)).alias(name))
                 continue
-            cell, kind = _cell(present, schema, joined=name in self.mapping.joined)
-            typed, rules = _typed(BY_NAME[name], cell, kind)
+            if name in {"violations", "violated"} and name not in self.mapping.mapped:
+                parts = [(_violations(name, n, schema[n]), schema[n]) for n in present]
+                read = [_typed(BY_NAME[name], *part) for part in parts]
+                typed = pl.coalesce(one for one, _ in read)
+                rules = [rule for _, several in read for rule in several]
+            else:
+                cell, kind = _cell(present, schema, joined=name in self.mapping.joined)
+                typed, rules = _typed(BY_NAME[name], cell, kind)
             cells.append(typed.alias(name))
             checks += [CellRule(name, tuple(present), broken, rule) for broken, rule in rules]
         taken = {*used, *self.columns, LINE}
@@ -185,6 +192,8 @@ class RecordConverter:
     def _sources(self, name: str, *, counted: bool) -> Sequence[str]:
         """Return the columns behind one: `expected` is a count, or the target if none observed."""
         names = self.mapping.sources[name]
+        if name == "violated" and not counted and name not in self.mapping.mapped:
+            return [n for n in names if n != "must_not"]  # there it says what must not be observed
         other = "target" if counted else "expected"
         ambiguous = name == other and name not in self.mapping.mapped
         return [n for n in names if n != "expected"] if ambiguous else names
@@ -230,6 +239,18 @@ def _cell(
     if len(types) == 1:
         return pl.coalesce(present), types.pop()
     return pl.coalesce(texts), pl.String()
+
+
+def _violations(name: str, source: str, kind: pl.DataType) -> pl.Expr:
+    """Return a cell of `violations` or `violated`: a list under the first belongs to the second."""
+    cell = pl.col(source)
+    if source != "violations":
+        return cell
+    if kind == pl.String:
+        listed = cell.str.strip_chars_start().str.starts_with("[")
+        return pl.when(listed if name == "violated" else ~listed).then(cell)
+    is_list = isinstance(kind, pl.List)
+    return cell if is_list == (name == "violated") else pl.lit(None, dtype=kind)
 
 
 Checks = list[tuple[pl.Expr, str]]

@@ -61,6 +61,11 @@ class Parsed:
 def parse_json_lines(file: str, data: bytes, numbers: Sequence[int], names: Names) -> Parsed:
     """Parse lines of JSON objects, given the number of each line."""
     keys = _keys(data)
+    paths = {n: n.split(".") for n in names.types if "." in n and n not in keys}
+    paths = {name: path for name, path in paths.items() if path[0] in keys}
+    if paths:
+        data = b"\n".join(_with_nested(line, paths) for line in data.split(b"\n"))
+        keys = _keys(data)
     usual = {name: kind for name, kind in names.types.items() if name in keys}
     for types in (usual, dict(names.types), dict.fromkeys(names.types, pl.String)):
         try:
@@ -78,6 +83,33 @@ def parse_json_lines(file: str, data: bytes, numbers: Sequence[int], names: Name
         if places is not None:
             return Parsed(file, "line", _filled(frame), places, keys)
     return _parse_each_line(file, data, numbers, names)
+
+
+def _with_nested(line: bytes, paths: Mapping[str, Sequence[str]]) -> bytes:
+    """Add the values at these paths to an object, under their paths as names.
+
+    >>> _with_nested(b'{"a": {"b": 0.50}}', {"a.b": ["a", "b"]})
+    b'{"a": {"b": 0.50}, "a.b": 0.50}'
+    """
+    try:
+        found = json.loads(line, parse_float=_Number, parse_int=_Number)
+    except (ValueError, RecursionError):
+        return line  # it is reported where lines are read
+    body = line.rstrip()
+    for name, path in paths.items():
+        value = found
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is not None:
+            written = value if isinstance(value, _Number) else json.dumps(value)
+            body = body[:-1] + b", " + f"{json.dumps(name)}: {written}".encode() + b"}"
+    return body
+
+
+class _Number(str):
+    """A number as it is written."""
+
+    __slots__ = ()
 
 
 def _only(keys: frozenset[str], data: bytes, frame: pl.DataFrame) -> bool:

@@ -28,7 +28,7 @@ tiers:                              # configurations to compare; T0 is the basel
   T0: {}
   T1: {system: "You are careful. Number your steps."}
 
-runs: 2                             # attempts at each task
+runs: 10                            # attempts at each task; half as many cost half as much
 seed: 7
 limits: {concurrency: auto, seconds: 600}
 """
