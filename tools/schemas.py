@@ -240,7 +240,15 @@ _PAIR: Fields = {
         "The probability of a difference at least this large if the sides were equal on average "
         "over tasks, however they differ on single tasks.",
     ),
-    "p_adjusted": (_NUMBER, "p, corrected by Holm's method for all comparisons of this result."),
+    "p_adjusted": (
+        _NUMBER,
+        "p of the primary metric, for all pairs of sides at once; of others, corrected by Holm's "
+        "method for all of these.",
+    ),
+    "primary": (
+        {"type": "boolean"},
+        "Whether the metric is the primary question: interval and p_adjusted hold for all pairs.",
+    ),
     "method": (_NAME, "The name of the statistical test."),
     "tasks": (_COUNT, "Tasks that both sides tried."),
     "only_a": (_COUNT, "Tasks that only a tried; they are left out."),

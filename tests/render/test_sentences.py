@@ -57,7 +57,7 @@ def test_the_interval_of_a_cost_is_written_as_the_cost_is():
 def test_a_difference_that_is_not_shown_says_what_would_be():
     (first, *_) = said(T0=(20, 40, 0.1), T1=(22, 40, 0.1))
     assert first.startswith("No difference in pass rate was shown between T1 and T0 (+5.0 points;")
-    assert "With 40 tasks and 2 comparisons, a true difference of" in first
+    assert "With 40 tasks, a true difference of" in first
     assert "finding one of 5 points takes about" in first
     assert first.endswith("; a pass costs $0.182 against $0.20 (intervals overlap).")
 
@@ -66,7 +66,7 @@ def test_a_difference_that_may_be_chance_among_many():
     tiers = {f"T{k}": (12 + 6 * (k == 3), 40, 0.1) for k in range(5)}
     third = said(**tiers)[2]
     assert third.startswith("T3 passes 15.0 points more often than T0 (95 %:")
-    assert "but among 8 comparisons that can be chance (Holm's p = " in third
+    assert "can be chance" not in third, "all pairs were tested at once already"
 
 
 def test_many_sides_have_one_ranking_and_the_frontier_instead_of_a_paragraph_for_each_pair():
@@ -136,15 +136,12 @@ def test_numbers_that_differ_alike_everywhere_have_no_interval():
     assert "nothing varied" in as_table(found)
 
 
-def test_what_would_be_seen_is_said_for_all_comparisons():
-    (first, *_) = said(T0=(20, 40, 0.1), T1=(22, 40, 0.1))
-    assert "With 40 tasks and 2 comparisons" in first
+def test_what_the_primary_question_would_show_depends_on_no_other_metric():
     alone = pennyweight.compare(rows(T0=(20, 40, 0.1), T1=(22, 40, 0.1)), metrics="pass_rate")
-    assert "comparisons" not in sentences(alone)[0]
     both = pennyweight.compare(rows(T0=(20, 40, 0.1), T1=(22, 40, 0.1)))
     one, two = alone.pair("T1", "pass_rate"), both.pair("T1", "pass_rate")
-    assert one.detectable < two.detectable
-    assert one.tasks_for_5_points < two.tasks_for_5_points
+    assert one.detectable == two.detectable
+    assert one.tasks_for_5_points == two.tasks_for_5_points
 
 
 def test_costs_of_a_pair_are_those_of_the_tasks_of_both():
@@ -228,7 +225,7 @@ def test_tasks_without_a_verdict_were_tried_nevertheless():
 
 def test_one_comparison_needs_no_correction():
     table = as_table(pennyweight.compare(rows(T0=(2, 6, 0.1), T1=(4, 6, 0.3)), metrics="pass_rate"))
-    assert "because there is one comparison" in " ".join(table.split())
+    assert "pass_rate is one comparison, so nothing is adjusted." in " ".join(table.split())
     first = said(T0=(5, 10, 0.1), T1=(0, 10, 0.1))[0]
     assert (
         "it never passed, so a pass costs more than $0.324 (95 % confidence); a pass of T0 costs"

@@ -4,12 +4,14 @@ import math
 import random
 import statistics
 
+import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 
 import pennyweight
 from own_metrics import own_catalogue
+from pennyweight.api.pages.digest import digest
 from pennyweight.api.sources import resolve
 from pennyweight.define import metric
 from pennyweight.errors import InputError, UsageError
@@ -169,8 +171,40 @@ def test_p_values_are_corrected_over_all_comparisons():
     found = pennyweight.compare(rows(tiers, cost_usd=0.1))
     tested = [p for p in found.pairs if p.p is not None]
     assert found.comparisons == len(tested) == 4
-    smallest = min(tested, key=lambda p: p.p)
-    assert smallest.p_adjusted == pytest.approx(4 * smallest.p)
+    assert [p.metric for p in tested if p.primary] == ["pass_rate", "pass_rate"]
+    others = [p for p in tested if not p.primary]
+    assert found.other_comparisons == len(others) == 2
+    smallest = min(others, key=lambda p: p.p)
+    assert smallest.p_adjusted == pytest.approx(min(1, 2 * smallest.p))
+
+
+def test_the_primary_question_has_one_family_wherever_it_is_shown():
+    """A leaderboard left a difference open that `compare` called shown, on the same records."""
+    rng = np.random.default_rng(5)
+    skill = {"T0": 0.0, "T1": 0.5, "T2": 0.9, "T3": 1.2}
+    data = [
+        {"tier": tier, "task_id": f"t{n}", "passed": bool(rng.logistic() < skill[tier] + ease),
+         "cost_usd": float(rng.lognormal()), "latency_ms": float(rng.lognormal())}
+        for n, ease in enumerate(rng.normal(0, 1, 80))
+        for tier in skill
+    ]  # fmt: skip
+    found = pennyweight.compare(data, all_pairs=True)
+    alone = pennyweight.compare(data, all_pairs=True, metrics="pass_rate")
+    board = digest(resolve(data))["comparison"]
+    base = board["baseline"]
+    numbers = ("p_adjusted", "detectable", "tasks_for_5_points")
+    assert len(board["gaps"]) == 3
+    for gap in board["gaps"]:
+        for result in (found, alone):
+            turned = 1
+            pair = result.pair(gap["b"], "pass_rate", base)
+            if pair is None:
+                pair, turned = result.pair(base, "pass_rate", gap["b"]), -1
+            assert [getattr(pair, n) for n in numbers] == [gap[n] for n in numbers]
+            ends = sorted(turned * end for end in pair.interval)
+            assert ends == pytest.approx(gap["interval"])
+    ranks = {side["name"]: (side["low"], side["high"]) for side in board["ranks"]}
+    assert {s.name: (s.low, s.high) for s in found.ranking.sides} == ranks
 
 
 def test_order_of_the_records_and_repetition_change_nothing():

@@ -30,6 +30,7 @@ from pennyweight.render.plain import (
 )
 from pennyweight.render.sentences import MAX_PAIRS, QUALITY, sentences
 from pennyweight.render.terminal import GAP, Terminal, aligned, borderless
+from pennyweight.render.view import family
 from pennyweight.scoring.comparison import ComparedSide, Comparison
 from pennyweight.scoring.overview import LEADERBOARD_FROM, best_first, is_curve
 from pennyweight.scoring.pairs import Pair
@@ -208,7 +209,7 @@ def _markdown(comparison: Comparison) -> str:
         parts.append(f"{markdown_text(across)}\n")
     if comparison.pairs:
         title = ["pair", "metric", "difference", f"{level(comparison.confidence)} interval"]
-        rows = [[*title, "p", "Holm's p", "Cliff's δ", "tasks", "detects", "ratio of means"]]
+        rows = [[*title, "p", "adjusted p", "Cliff's δ", "tasks", "detects", "ratio of means"]]
         for pair in comparison.pairs:
             *tested, detects = _cells(comparison, pair, bare=False)
             last = [difference(pair.cliffs_delta), count(pair.tasks), detects, _times(pair)]
@@ -235,7 +236,7 @@ def as_table(comparison: Comparison) -> str:
         terminal.print("\n".join(wrapped(across, width=width)), style="dim")
     if comparison.comparisons:
         terminal.print()
-        title = ["on the same tasks", "difference", "p", "Holm's p", "detects"]
+        title = ["on the same tasks", "difference", "p", "adjusted p", "detects"]
         for row in aligned([title, *_by_pair(comparison)]):
             terminal.print(row)
     for text in _legend(comparison, "below the values"):
@@ -378,7 +379,7 @@ def _times(pair: Pair) -> str:
 
 
 def _cells(comparison: Comparison, pair: Pair, *, bare: bool) -> list[str]:
-    """Write difference, interval, p, Holm's p, and the smallest difference that is detected."""
+    """Write difference, interval, p, adjusted p, and the smallest difference that is detected."""
     same = (p for p in comparison.pairs if p.metric == pair.metric)
     numbers = (n for p in same for n in (p.difference, p.low, p.high, p.detectable))
     largest = largest_of(*(n for n in numbers if n is not None))
@@ -405,11 +406,7 @@ def _legend(comparison: Comparison, where: str) -> Iterator[str]:
     if not comparison.comparisons:
         return
     if comparison.ranking:
-        yield "rank: the ranks that the data leave open, tested for all sides at once."
-    if comparison.comparisons == 1:
-        holm = "the same, because there is one comparison"
-    else:
-        holm = f"corrected for all {comparison.comparisons} comparisons"
+        yield "rank: the true rank is in this range, for all sides at once."
     if unsure := dict.fromkeys(pair.metric for pair in comparison.pairs if pair.long_tail):
         yield (
             f"{', '.join(unsure)}: few tasks for such a long tail. Tasks that were not tried may "
@@ -418,6 +415,7 @@ def _legend(comparison: Comparison, where: str) -> Iterator[str]:
     some = any(pair.ratio is not None for pair in comparison.pairs)
     ratio = " ×: the mean of the first side divided by that of the second." if some else ""
     yield (
-        f"p: paired, by task. Holm's p: {holm}. detects: a true difference this large would be "
+        f"p: paired, by task, of one comparison alone. {family(comparison.to_dict()['pairs'])} "
+        "detects: a true difference this large would be "
         f"found in 80 % of such experiments.{ratio} --format json has all numbers."
     )

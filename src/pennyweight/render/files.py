@@ -18,7 +18,14 @@ from pennyweight.render.page.board import RANK_RANGES, BoardChoice, BoardRow, Bo
 from pennyweight.render.page.leaderboard import leaderboard
 from pennyweight.render.plain import csv_table, side_line
 from pennyweight.render.report import Report, html, markdown
-from pennyweight.render.view import difference, difference_grid, families, metric_cells, value_head
+from pennyweight.render.view import (
+    difference,
+    difference_grid,
+    families,
+    family,
+    metric_cells,
+    value_head,
+)
 from pennyweight.scoring.pooling import pooled_words
 from pennyweight.text.format import count, level, probability
 from pennyweight.text.safe import clean
@@ -138,7 +145,7 @@ def write_tables(digest: Mapping[str, Any], folder: Path) -> list[Path]:
     pairs = (digest["comparison"] or {}).get("pairs")
     if pairs:
         written[folder / "pairs.csv"] = csv_table(_pair_rows(pairs))
-        written[folder / "pairs.tex"] = latex_pairs(pairs)
+        written[folder / "pairs.tex"] = latex_pairs(pairs, digest["confidence"])
     for chart in charts(digest):
         written[folder / f"{chart.name}.csv"] = csv_table(chart.rows)
     for path, text in written.items():
@@ -230,9 +237,9 @@ def latex(digest: Mapping[str, Any]) -> str:
 
 def _latex_metrics(group: Mapping[str, Any], side: str, head: str = "") -> str:
     rows: list[tuple[str, ...] | str] = []
-    for family in families(group, known=True):
-        rows.append(family["title"])
-        rows += map(metric_cells, family["rows"])
+    for titled in families(group, known=True):
+        rows.append(titled["title"])
+        rows += map(metric_cells, titled["rows"])
     head = head or pooled_words(group["pooled"]) or "value"
     return _tabular("lrrr", ("metric", head, "interval", "records"), rows, side)
 
@@ -255,9 +262,12 @@ def _adjusted(pair: Mapping[str, Any]) -> str:
     return "errors decide" if pair["errors_decide"] else probability(pair["p_adjusted"])
 
 
-def latex_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
-    r"""Write paired differences as LaTeX tables, for `\input`: the metrics below each pair."""
-    heads = ("metric", "difference", "interval", "$p$", "Holm's $p$", "tasks")
+def latex_pairs(pairs: Sequence[Mapping[str, Any]], confidence: float) -> str:
+    r"""Write paired differences as LaTeX floats, for `\input`: the metrics below each pair.
+
+    The caption says what is estimated, by which tests, and what intervals and p-values hold for.
+    """
+    heads = ("metric", "difference", "interval", "$p$", "adjusted $p$", "tasks")
     rows: list[tuple[str, ...] | str] = []
     for (a, b), own in difference_grid(pairs)["rows"].items():
         first, second = side_line(b), f"− {side_line(a)}"
@@ -270,7 +280,26 @@ def latex_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
             )
             for name, p in own.items()
         ]
-    return _tabular("lrrrrr", heads, rows)
+    tests: dict[str, list[str]] = {}
+    for pair in pairs:
+        if pair["method"]:
+            tests.setdefault(pair["method"], []).append(pair["metric"])
+    named = (f"{test} ({', '.join(dict.fromkeys(own))})" for test, own in tests.items())
+    said = "Paired differences: the mean over the common tasks of the first side minus the second, "
+    said += f"each task counted once, with {level(confidence)} confidence intervals. "
+    said += f"p: paired, by task, of one comparison alone: {'; '.join(named)}. {family(pairs)}"
+    parts = _tabular("lrrrrr", heads, rows).split(_END)[:-1]
+    floats = []
+    for number, part in enumerate(parts):
+        caption = "Paired differences (continued)." if number else said
+        label = [] if number else [r"\label{tab:pairs}"]
+        lines = [r"\begin{table}", r"\centering", part + _END.rstrip("\n")]
+        floats += [*lines, rf"\caption{{{_tex(caption)}}}", *label, r"\end{table}", ""]
+    return "\n".join(floats)
+
+
+_END = "\\end{tabular}\\endgroup\n"
+"""Ends each table that `_tabular` writes."""
 
 
 def _tabular(
@@ -298,7 +327,7 @@ def _latex_part(
             lines.append(_heading_row(wide, row))
         else:
             lines.append(f"{' & '.join(map(_tex, row))} \\\\")
-    return "\n".join([*lines, r"\end{tabular}\endgroup", ""])
+    return "\n".join([*lines, ""]) + _END
 
 
 def _heading_row(wide: int, text: str) -> str:

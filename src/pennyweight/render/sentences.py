@@ -113,7 +113,8 @@ def _pair_sentences(comparison: Comparison, a: str, b: str) -> list[str]:
             sentence += f"{' and' if clause.predicate else ';'} {clause.text}"
         return [f"{sentence}.", *_left_out(pair, comparison)]
     else:
-        parts = [_quality(pair, comparison), *_power(pair, comparison.comparisons)]
+        tested = 1 if pair.primary else comparison.other_comparisons
+        parts = [_quality(pair, comparison), *_power(pair, tested)]
     if cost:
         begin = f"{second} " if cost[0].predicate else f"{second}: "
         parts.append(begin + "; ".join(clause.text for clause in cost) + ".")
@@ -128,7 +129,7 @@ def _quality(pair: Pair, comparison: Comparison) -> str:
     confidence = level(comparison.confidence)
     bounds = None if pair.low is None or pair.high is None else (pair.low, pair.high)
     by_chance = not (pair.shown(comparison.level) or pair.errors_decide(comparison.level))
-    if by_chance and (pair.p is None or pair.p > comparison.level):
+    if by_chance and (pair.primary or pair.p is None or pair.p > comparison.level):
         size, ends = difference_cells(pair.metric, pair.difference, pair.low, pair.high)
         reach = f" ({size}; {confidence}: {ends})" if bounds else ""
         return f"No difference in {words.noun} was shown between {b} and {a}{reach}."
@@ -140,7 +141,7 @@ def _quality(pair: Pair, comparison: Comparison) -> str:
         text += f" ({confidence}: {interval(low, high, POINTS if unit == SHARE else unit)})"
     if by_chance and pair.p_adjusted is not None:
         text += (
-            f", but among {comparison.comparisons} comparisons that can be chance "
+            f", but among {comparison.other_comparisons} comparisons that can be chance "
             f"(Holm's {p_value(pair.p_adjusted)})."
         )
     return text

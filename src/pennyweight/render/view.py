@@ -182,6 +182,28 @@ def difference_grid(pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"metrics": metrics, "rows": rows}
 
 
+def family(pairs: Sequence[Mapping[str, Any]]) -> str:
+    """Say what intervals and adjusted p-values of a table of pairs hold for.
+
+    >>> family([{"metric": "accuracy", "primary": True, "p": 0.5, "p_adjusted": 0.5}])
+    'accuracy is one comparison, so nothing is adjusted.'
+    """
+    tested = [pair for pair in pairs if pair.get("p") is not None]
+    first = [pair for pair in tested if pair.get("primary")]
+    said = []
+    if len(first) == 1 and first[0]["p_adjusted"] == first[0]["p"] < 1:
+        said.append(f"{first[0]['metric']} is one comparison, so nothing is adjusted.")
+    elif first:
+        name = first[0]["metric"]
+        said.append(f"{name}: intervals and adjusted p hold for all pairs of sides at once.")
+    if len(tested) > len(first):
+        said.append(
+            f"{'Other metrics' if first else 'All metrics'}: each interval is of its own "
+            "comparison, and adjusted p is Holm's over all comparisons of these metrics."
+        )
+    return " ".join(said)
+
+
 def multiple(pair: Mapping[str, Any]) -> str:
     """Write the ratio of a pair's means with its interval; nothing for rates and scores.
 

@@ -25,7 +25,7 @@ from pennyweight.scoring.ranking import (
     Ranking,
     board_pairs,
     board_ranking,
-    safe_ranking,
+    primary_and_others,
 )
 from pennyweight.scoring.result import Result
 from pennyweight.scoring.scores import Group, json_value
@@ -156,8 +156,13 @@ class Comparison(Result):
 
     @property
     def comparisons(self) -> int:
-        """The number of tests for which the p-values are adjusted."""
+        """The number of tests."""
         return sum(pair.p is not None for pair in self.pairs)
+
+    @property
+    def other_comparisons(self) -> int:
+        """The number of tests apart from the primary question, which Holm's method adjusts."""
+        return sum(pair.p is not None and not pair.primary for pair in self.pairs)
 
     @property
     def about_cost(self) -> bool:
@@ -264,7 +269,8 @@ def compare_measured(
 ) -> Comparison:
     """Compare sides of records that are measured already; `metrics` names those to test.
 
-    With `together`, intervals and tests of the first metric hold for all pairs of sides at once.
+    The first rate or score that all sides have is the primary question: its intervals and tests
+    hold for all pairs of sides at once. With `together`, it is the only one that is tested.
     """
     request = work.request
     chosen_sides = {name for pair in only for name in pair}
@@ -305,13 +311,17 @@ def compare_measured(
     common = CommonTasks.of(units, names, base)
     ranking = common.ranking(request.confidence, request.seed) if common else None
     how = request.confidence, request.seed
+    tests = ranking.tests if ranking else None
+    primary = common.metric if common else compared[0].name if compared else ""
     if together:
-        tests = ranking.tests if ranking else None
         pairs = board_pairs(units, names, which, overlaps, tests, *how)
-        ranking = ranking and board_ranking(ranking, units, pairs, *how)
     else:
-        pairs = units.pairs(names, which, overlaps, PairwiseTest(*how, margin))
-        ranking = ranking and safe_ranking(ranking, units, *how)
+        asked = PairwiseTest(*how, margin)
+        pairs = primary_and_others(units, names, which, overlaps, primary, tests, asked)
+    if ranking:
+        alone = replace(units, compared=[one for one in compared if one.name == primary])
+        own = [pair for pair in pairs if pair.metric == primary]
+        ranking = board_ranking(ranking, alone, own, *how)
     return Comparison(
         by=sided.columns,
         baseline=base,

@@ -16,7 +16,7 @@ from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 from pennyweight.scoring.sides import side_name
 
-VERSION = 28
+VERSION = 29
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The metrics that can be the headline of records: `headline_of` chooses."""

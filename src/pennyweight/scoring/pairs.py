@@ -30,7 +30,7 @@ MEASURED: dict[str, Kind] = {"composite_score": "score", "duration_seconds": "nu
 _JSON = (
     *("a", "b", "metric", "difference", "interval", "p", "p_adjusted", "method", "tasks"),
     *("only_a", "only_b", "mean_a", "mean_b", "cliffs_delta", "detectable", "tasks_for_5_points"),
-    *("ratio", "ratio_low", "ratio_high", "long_tail"),
+    *("ratio", "ratio_low", "ratio_high", "long_tail", "primary"),
 )
 
 FIVE_POINTS = 0.05
@@ -68,6 +68,8 @@ class Pair:
     ratio_high: float | None = None
     long_tail: bool = False
     """Whether the tasks are few for the tail of a side: unseen tasks may double the ratio."""
+    primary: bool = False
+    """Whether it is the primary question: interval and p hold for all compared pairs at once."""
     held: HeldMargin | None = None
     """What it shows about a margin, if one was given and something varied."""
     missing: MissingResults | None = None

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pennyweight.define import MEASURES, METRICS
 from pennyweight.errors import UsageError
 from pennyweight.scoring.groups import GROUP
+from pennyweight.scoring.margins import adjusted
 from pennyweight.scoring.pairs import Compared, Pair, PairwiseTest, Units
 from pennyweight.scoring.sides import Overlap
 from pennyweight.stats.ranks import (
@@ -290,7 +291,32 @@ def board_pairs(
     if tests:
         found = [_together(pair, tests, confidence) for pair in found]
     found = [replace(pair, level=1 - confidence) for pair in found]
-    return [pair.agreeing(1 - confidence) for pair in found]
+    return [replace(pair.agreeing(1 - confidence), primary=True) for pair in found]
+
+
+def primary_and_others(
+    units: Units | LargeUnits,
+    names: Sequence[str],
+    which: Sequence[tuple[int, int]],
+    overlaps: Mapping[tuple[int, int], Overlap],
+    first: str,
+    tests: AllPairs | None,
+    asked: PairwiseTest,
+) -> list[Pair]:
+    """Compare pairs in the primary metric, as a leaderboard does, and by themselves in others."""
+    primary = replace(units, compared=[one for one in units.compared if one.name == first])
+    others = replace(units, compared=[one for one in units.compared if one.name != first])
+    how = asked.confidence, asked.seed
+    found = board_pairs(primary, names, which, overlaps, tests, *how)
+    if asked.margin is not None:
+        known = primary.pairs(names, which, overlaps, replace(asked, planned=False))
+        found = [replace(p, held=one.held) for p, one in zip(found, known, strict=True)]
+    found += others.pairs(names, which, overlaps, asked)
+    order = {(names[a], names[b]): place for place, (a, b) in enumerate(which)}
+    metrics = [one.name for one in units.compared]
+    found.sort(key=lambda pair: (order[pair.a, pair.b], metrics.index(pair.metric)))
+    margins = zip(found, adjusted([pair.held for pair in found]), strict=True)
+    return [replace(pair, held=held) for pair, held in margins]
 
 
 def board_ranking(
@@ -312,24 +338,6 @@ def board_ranking(
     overlaps = {pair: units.overlap(names, *pair) for pair in which}
     others = board_pairs(units, names, which, overlaps, tests, confidence, seed, planned=False)
     return _opened(ranking, rank, better, [p for p in (*pairs, *others) if not p.shown(alpha)])
-
-
-def safe_ranking(
-    ranking: Ranking, units: Units | LargeUnits, confidence: float, seed: int
-) -> Ranking:
-    """Leave open the ranks of sides whose difference missing results could undo."""
-    tests, alpha = ranking.tests, 1 - confidence
-    names, rank = tests.sides, np.array([-side.rank for side in ranking.sides], dtype=np.float64)
-    better = (np.array(tests.p) <= alpha) & (rank[:, None] > rank)
-    lacking = units.lacking(ranking.metric)
-    which = [(a, b) for a, b in np.argwhere(better).tolist() if lacking & {a, b}]
-    if not which:
-        return ranking
-    units = replace(units, compared=[one for one in units.compared if one.name == ranking.metric])
-    overlaps = {pair: units.overlap(names, *pair) for pair in which}
-    pairs = board_pairs(units, names, which, overlaps, tests, confidence, seed, planned=False)
-    unsure = [pair for pair in pairs if pair.missing and pair.missing.p_adjusted > alpha]
-    return _opened(ranking, rank, better, unsure)
 
 
 def _opened(

@@ -261,10 +261,15 @@ class RunComparisons:
     ) -> PairTest | None:
         """Test two sides alone, and find the tasks that changed."""
         titles = (whole.baseline, other)
-        names = (naming.raw(titles[0]), naming.raw(titles[1]))
-        tested = self._comparison(runs, naming, only=(names,))
-        if isinstance(tested, str):
-            return None
+        tested = replace(
+            whole,
+            sides=tuple(whole[name] for name in titles),
+            pairs=tuple(pair for pair in whole.pairs if (pair.a, pair.b) == titles),
+            steps=tuple(s for s in whole.steps if {s.start, s.end} == {*titles}),
+            dominated=tuple(d for d in whole.dominated if {d.by, d.name} == {*titles}),
+            ranking=None,
+            common=whole.common if len(whole.sides) == 2 else None,
+        )
         first, second = map(naming.side, titles)
         found: Changes | None = None
         if all(name in FILTERED for side in (first, second) for name, _ in side.chosen):

@@ -72,6 +72,7 @@ def environment(*folders: Path) -> Environment:
     from pennyweight.render.page.metric_titles import metric_title  # noqa: PLC0415
     from pennyweight.render.view import (  # noqa: PLC0415
         difference,
+        family,
         interval_words,
         multiple,
         run_outcome,
@@ -88,7 +89,20 @@ def environment(*folders: Path) -> Environment:
         auto_reload=False,
     )
     filters = (
-        *(visible, when, difference, multiple, cell, column, count, level, money, declared, plural),
+        *(
+            visible,
+            when,
+            difference,
+            family,
+            multiple,
+            cell,
+            column,
+            count,
+            level,
+            money,
+            declared,
+            plural,
+        ),
         *(probability, share, heading, unbroken, interval_words, metric_title, middle, side_line),
         *(board_rows, grid_heads, value_head, run_outcome),
     )
