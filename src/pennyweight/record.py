@@ -251,7 +251,7 @@ _DECLARED: tuple[Column, ...] = (
         "strings",
         "The violated must-nots, instead of their count. A list under `violations`, or under "
         "`must_not` beside observed behaviours, is read as this.",
-        ("violations", "must_not"),
+        ("violations",),
     ),
     _number(
         "behavior_score",

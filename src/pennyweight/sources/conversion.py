@@ -32,7 +32,6 @@ COUNTS = frozenset(
     name
     for column in ("observed", "observed_behaviors", "violations", "violated")
     for name in (column, *BY_NAME[column].aliases)
-    if name != "must_not"
 )
 """A table with one of these columns counts behaviours; in others, `expected` is the target."""
 _JOINER = "/"
@@ -62,6 +61,7 @@ class ColumnMapping:
             c.name: tuple(n for n in (c.name, *c.aliases) if n == c.name or n not in taken)
             for c in COLUMNS
         }
+        own["violated"] = (*own["violated"], *({"must_not"} - taken))
         theirs = {c: tuple(n for n in names.split(",") if n) for c, names in given.items()}
         joined = frozenset(c for c, names in theirs.items() if len(names) > 1)
         return cls({**own, **theirs}, joined, frozenset(theirs))
