@@ -502,6 +502,19 @@ def test_flaws_of_verification_are_found(office):
     assert gold["unchecked"] == [{"why": "no solution", "tasks": 2}]
 
 
+def test_a_verifier_that_cannot_start_is_found(office):
+    shown = office({"verify": "pytestt -q"})
+    assert found_in(shown) == [("verify", "t0")]
+    assert "pytestt" in shown.json["flaws"][0]["why"]
+
+
+def test_a_suite_may_allow_that_it_passes_before(office):
+    shown = office({"verify": "true", "verify_before": "any"})
+    assert (shown.code, found_in(shown)) == (0, [])
+    left = {probe["name"]: probe["unchecked"] for probe in shown.json["probes"]}
+    assert left["verify"] == [{"why": "the suite allows that it passes before", "tasks": 1}]
+
+
 def test_a_verifier_that_decides_by_luck_is_found(office, tmp_path):
     counter = tmp_path / "counter"
     counter.write_text("0")

@@ -21,7 +21,15 @@ from pennyweight.errors import UsageError
 from pennyweight.models.failure import CallError
 from pennyweight.models.model import Message, Reply, Request
 from pennyweight.models.server import cores
-from pennyweight.soundness.findings import JUDGED, NO_SOLUTION, Findings, Progress, cut, quoted
+from pennyweight.soundness.findings import (
+    JUDGED,
+    NO_SOLUTION,
+    PASSES_BEFORE,
+    Findings,
+    Progress,
+    cut,
+    quoted,
+)
 from pennyweight.soundness.trial import Trial, TrialResult, tried
 from pennyweight.suite.plan import Attempt, conversation, work_of
 from pennyweight.suite.values import Agent, LoadedSuite, Solution, Subject, Task, Tier, Workspace
@@ -50,6 +58,8 @@ class WorkspaceTrial:
     solved: tuple[Reply, ...] = ()
     problem: str = ""
     """Why it could not be tried."""
+    may_pass: bool = False
+    """Whether the suite allows that the commands pass where nothing was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +103,9 @@ def _decide(suite: LoadedSuite, trial: WorkspaceTrial, found: Findings) -> None:
         found.wrong("verify", [task], f"it cannot be verified{where}: {trial.problem}")
         return
     passing = next((r for r in _counted(suite, task, trial.untouched) if r.passed), None)
-    if passing is not None:
+    if passing is not None and trial.may_pass:
+        found.leave("verify", PASSES_BEFORE, task)
+    elif passing is not None:
         found.wrong("verify", [task], f"verify passes where nothing was done{where}")
     else:
         found.well("verify", task)
@@ -186,15 +198,16 @@ async def _trial(place: _Place, agents: _Agents) -> WorkspaceTrial:
     turns = conversation(place.tier, task)
     asked = tuple(Message(turn["role"], turn["content"]) for turn in turns)
     untouched: tuple[Reply, ...] = ()
+    may_pass = place.work.verify_before == "any"
     try:
         idle = agents.of(place.subject.name, place.agent, "true")
         untouched = tuple([await idle.call(_request(asked, place, n)) for n in range(TRIES)])
         if task.solution is None or not task.solution.works:
-            return WorkspaceTrial(task, place.tier.name, untouched)
+            return WorkspaceTrial(task, place.tier.name, untouched, may_pass=may_pass)
         solver = agents.of(place.subject.name, place.agent, "sh")
         script = (Message("user", script_of(task.solution)),)
         solved = tuple([await solver.call(_request(script, place, n)) for n in range(TRIES)])
-        return WorkspaceTrial(task, place.tier.name, untouched, solved)
+        return WorkspaceTrial(task, place.tier.name, untouched, solved, may_pass=may_pass)
     except (CallError, UsageError) as error:
         return WorkspaceTrial(task, place.tier.name, untouched, problem=str(error))
 
