@@ -1,9 +1,12 @@
 """Attempts without a verdict: no pass and no failure, unless they cannot turn it."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pennyweight
 from gates.samples import behaviours, gate, share, verdict
 
 
@@ -131,3 +134,24 @@ def test_whatever_they_turn_out_to_be_a_verdict_is_never_contradicted(good, bad,
     for later in range(open_ + 1):
         whole = verdict(made, [*rows, *behaviours(later, open_, "later")]).verdict
         assert now in {whole, "inconclusive"}
+
+
+def test_errors_win_no_gate_with_a_baseline(tmp_path):
+    old = [{"task_id": f"t{n}", "passed": n % 10 < 6} for n in range(200)]
+    new = [
+        {"task_id": f"t{n}", "passed": 0 < n % 10 < 7, "status": "ok" if n % 10 else "error"}
+        for n in range(200)
+    ]
+    path = tmp_path / "old.jsonl"
+    path.write_text("\n".join(map(json.dumps, old)))
+    policy = {
+        "policy": "p",
+        "errors": "50%",
+        "gates": [{"metric": "pass_rate", "better": True, "on": "value"}],
+    }
+    verdict = pennyweight.gate(new, policy, baseline=str(path))
+    (gate,) = [g for g in verdict.gates if g.metric == "pass_rate"]
+    assert (gate.verdict, "errors decide" in gate.why) == ("inconclusive", True)
+    sound = [row | {"status": "ok", "passed": row["passed"] or n < 20} for n, row in enumerate(new)]
+    verdict = pennyweight.gate(sound, policy, baseline=str(path))
+    assert [g.verdict for g in verdict.gates if g.metric == "pass_rate"] == ["pass"]

@@ -14,7 +14,7 @@ from pennyweight.errors import UsageError
 from pennyweight.gates.baseline_gate import BaselineTest
 from pennyweight.gates.early_stopping import EarlyStopPlan
 from pennyweight.gates.invariants import attempts_made, must_nots, required
-from pennyweight.gates.pending import at_best, settled, waiting
+from pennyweight.gates.pending import at_best, ended, settled, waiting
 from pennyweight.gates.policy import NORMALIZED, Gate, Policy
 from pennyweight.gates.records import GateRecords
 from pennyweight.gates.sequential_gate import Sequential
@@ -179,6 +179,16 @@ class _Level:
         """Make a verdict inconclusive if missing attempts could change it."""
         if decision.verdict == "inconclusive":
             return decision
+        if failed := self.errors_decide(gate, records, decision):
+            what = plural(failed, "error")
+            why = f"{decision.why} No verdict: errors decide. {what} could change the result."
+            return replace(decision, verdict="inconclusive", why=why)
+        return self.complete(gate, records, test, decision)
+
+    def complete(
+        self, gate: Gate, records: GateRecords, test: Prepared, decision: Decision
+    ) -> Decision:
+        """Make a verdict inconclusive if attempts without a verdict or a record could change it."""
         sequential = self.plan is not None and Sequential.fits(gate, records)
         left = 0 if sequential else self.left(gate, records)
         if left and decision.verdict == "pass":
@@ -207,6 +217,20 @@ class _Level:
             return replace(decision, why=f"{decision.why} {what}, which cannot change that{best}.")
         why = f"{decision.why} But {what}, which could change the result{best}."
         return replace(decision, verdict="inconclusive", why=why)
+
+    def errors_decide(self, gate: Gate, records: GateRecords, decision: Decision) -> int:
+        """Count the errors of both sides of a paired gate if they could change its verdict."""
+        before = self.baseline.about(gate) if gate.paired and self.baseline else None
+        if before is None or METRICS[gate.metric].range != (0, 1):
+            return 0
+        for good in (True, False):
+            now, old = ended(records, good=good), ended(before, good=not good)
+            again = ready(gate, now, old, self.policy)
+            done = isinstance(again, Decision)
+            word = again.verdict if done else self.alone(gate, now, again).verdict
+            if word != decision.verdict:
+                return records.errors + before.errors
+        return 0
 
     def waiting(self, gate: Gate, records: GateRecords) -> int:
         """Count the attempts without a verdict, including those of the baseline."""

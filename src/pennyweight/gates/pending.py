@@ -44,6 +44,20 @@ def settled(metric: str, records: GateRecords, *, good: bool) -> GateRecords:
     return replace(records, frame=missing.settled(records.frame, _mask(metric, records), good=good))
 
 
+def ended(records: GateRecords, *, good: bool) -> GateRecords:
+    """Return the records as if all attempts that ended in an error had ended well, or badly."""
+    if not records.errors:
+        return records
+    failed = pl.col("status").cast(pl.String).eq_missing("error")
+    frame = missing.settled(records.frame, failed, good=good)
+    if "correct" in frame.columns:
+        right = pl.when(failed).then(pl.lit(good)).otherwise(pl.col("correct"))
+        frame = frame.with_columns(right.alias("correct"))
+    ok = pl.lit("ok").cast(frame.schema["status"])
+    status = pl.when(failed).then(ok).otherwise(pl.col("status")).alias("status")
+    return replace(records, frame=frame.with_columns(status))
+
+
 def at_best(metric: str, records: GateRecords, *, absent: int, errors: bool) -> GateRecords | None:
     """Return the records as if attempts that are missing had ended as well as possible.
 

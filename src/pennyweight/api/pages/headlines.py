@@ -41,11 +41,13 @@ def side_headlines(digest: Mapping[str, Any]) -> list[SideHeadline]:
     if are_points(found):
         points = sorted(found, key=lambda side: natural(side.tier or ""), reverse=True)
         return sorted(points, key=lambda side: side.value is None)
+    failed = any(side.get("errors") for side in sides)  # values leave out other tasks on each side
+    lead = (digest.get("comparison") or {}).get("baseline") if failed else None
     down = metric is not None and metric_named(metric).better == "lower"
 
-    def order(side: SideHeadline) -> tuple[bool, float]:
+    def order(side: SideHeadline) -> tuple[bool, bool, float]:
         value = side.value or 0.0
-        return side.value is None, value if down else -value
+        return side.value is None, lead is not None and side.name != lead, value if down else -value
 
     return sorted(found, key=order)
 
