@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -12,8 +13,16 @@ from numpy.typing import NDArray
 from pennyweight.define import metric
 from pennyweight.errors import UsageError
 from pennyweight.metrics.sums import add
-from pennyweight.stats.interval import Floats, folded_excess, t_quantile
-from pennyweight.stats.resample import Draws, Ends, Linearised, ResampledSums, smoothed_variance
+from pennyweight.stats.interval import Floats, folded_excess, t_quantile, z_quantile
+from pennyweight.stats.resample import (
+    CLUSTER,
+    Draws,
+    Ends,
+    Linearised,
+    ResampledSums,
+    Sample,
+    smoothed_variance,
+)
 
 
 def _squares(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
@@ -207,12 +216,50 @@ def _auroc_terms(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
     return (share - _area(prob_correct, correct)) / own
 
 
+@dataclass(frozen=True, slots=True)
+class AreaShare:
+    """Interval of an area under the ROC curve: linearised, and at least Newcombe's.
+
+    With few wrong answers, or few right ones, the linearised error is mostly too small. Newcombe's
+    score interval (method 5, 2006) rests on the numbers of both; attempts at a task count once.
+    """
+
+    text: str = "Wilson, linearised, clustered by task; at least Newcombe's score interval"
+
+    def __call__(self, sample: Sample) -> Ends:
+        """Return both ends, or None with one task."""
+        ends = Linearised(_auroc_terms, rate=True)(sample)
+        if ends is None:
+            return None
+        stated, correct = sample.inputs
+        rows = sample.frame.drop_nulls([stated, correct])
+        tasks = rows.group_by(correct).agg(pl.col(CLUSTER).n_unique()).get_column(CLUSTER)
+        few, many = sorted(float(n) for n in tasks)
+        z = z_quantile(sample.confidence)
+        low = _farthest(sample.value, 0.0, few, many, z)
+        high = _farthest(sample.value, 1.0, few, many, z)
+        return min(ends[0], low), max(ends[1], high)
+
+
+def _farthest(area: float, end: float, few: float, many: float, z: float) -> float:
+    """Return the area farthest from an observed one, towards an end, that it does not rule out."""
+    inside, outside = area, end
+    for _ in range(60):
+        at = (inside + outside) / 2
+        spread = 1 + ((few + many) / 2 - 1) * ((1 - at) / (2 - at) + at / (1 + at))
+        if (area - at) ** 2 <= z**2 * at * (1 - at) * spread / (few * many):
+            inside = at
+        else:
+            outside = at
+    return inside
+
+
 @metric(
     title="confidence tells right from wrong",
     formula="P(p_i > p_j) + P(p_i = p_j) / 2, i correct, j wrong",
     range=(0, 1),
     better="higher",
-    interval=Linearised(_auroc_terms, rate=True, text="Wilson, linearised, clustered by task"),
+    interval=AreaShare(),
     spec="Pennyweight",
 )
 def confidence_auroc(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
