@@ -13,7 +13,9 @@ from pennyweight.metrics.cost import cost_of_pass, grade
 from pennyweight.metrics.scenario import final_score, weighted_score
 from pennyweight.render.catalogue import named
 from pennyweight.render.comparison import render as comparison_text
+from pennyweight.scoring.consensus import weighted_score as weighted_by_judges
 from pennyweight.scoring.scores import MetricsSummary
+from pennyweight.suite.rubric import load_rubric
 
 
 def runs(passes, **columns):
@@ -467,3 +469,29 @@ def test_a_threshold_may_be_set_above_the_baseline(tmp_path):
     assert (done.code, policy.read_text()) == (0, 'thresholds: {accuracy: ">= 81%"}\n')
     assert "a version that is as good fails in more than half of the cases" in done.err
     assert pennyweight.gate(rows, policy).verdict == "fail"
+
+
+RUBRIC = """\
+requirements:
+  - {id: R001, description: The file is written., weight: 2.0, scoring_type: binary}
+  - {id: R002, check: It has a test., na_condition: there is no code}
+grading: {pass_threshold: 0.7}
+"""
+
+
+def test_a_rubric_of_the_judge_protocol_is_read(tmp_path):
+    (tmp_path / "rubric.yaml").write_text(RUBRIC)
+    rubric = load_rubric(tmp_path / "rubric.yaml")
+    assert [(c.weight, c.items[0].id, c.items[0].points) for c in rubric.categories] == [
+        (2.0, "R001", 1.0),
+        (1.0, "R002", 1.0),
+    ]
+    assert rubric.pass_mark == 0.7
+    assert rubric.items[1].na_when == "there is no code"
+    assert rubric.items[0].text.startswith("The file is written. It is met or not")
+    assert weighted_by_judges(rubric, {"R001": 1.0, "R002": 0.4}) == pytest.approx(2.4 / 3)
+    (tmp_path / "rubric.yaml").write_text(RUBRIC.replace("grading: {", "").replace("0.7}", "0.8"))
+    assert load_rubric(tmp_path / "rubric.yaml").pass_mark == 0.8
+    (tmp_path / "rubric.yaml").write_text(RUBRIC.replace("id: R002, ", ""))
+    with pytest.raises(PennyweightError, match=r"rubric\.yaml, line 3: .*needs 'id'"):
+        load_rubric(tmp_path / "rubric.yaml")

@@ -23,7 +23,7 @@ from pennyweight.schema.structs import Field, Struct, with_defaults
 from pennyweight.suite import scenarios
 from pennyweight.suite.agents import COMMAND, COMMAND_ONLY, FILES, SOLUTION, WORK
 from pennyweight.suite.resources import RESOURCES
-from pennyweight.suite.rubric import RUBRIC
+from pennyweight.suite.rubric import PROTOCOL, RUBRIC
 from pennyweight.suite.values import Judging, Limits, Price
 from pennyweight.text.extraction import AnswerRule
 from pennyweight.text.matching import MatchRule
@@ -315,7 +315,7 @@ JUDGE = Struct(
         Field("models", _JUDGES, "The judges: one model or several."),
         Field(
             "rubric",
-            AnyOf((_FILE, Deferred(RUBRIC))),
+            AnyOf((_FILE, Deferred(AnyOf((RUBRIC, PROTOCOL))))),
             "The rubric: a file, the rubric itself, or default. If missing, the default rubric is "
             "used, unless the judge is only asked about sentences of scenarios.",
         ),

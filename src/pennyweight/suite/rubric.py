@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pennyweight.errors import InputError
 from pennyweight.schema.audit import note_file
 from pennyweight.schema.documents import read_document
-from pennyweight.schema.kinds import AnyOf, ListOf, MapOf, Number, Text
+from pennyweight.schema.kinds import AnyOf, Anything, ListOf, MapOf, Number, OneOf, Text
 from pennyweight.schema.problems import Problems
 from pennyweight.schema.structs import Field, Struct
 from pennyweight.schema.tree import Node
@@ -131,6 +131,67 @@ RUBRIC = Struct(
 )
 
 
+REQUIREMENT = Struct(
+    "a requirement",
+    (
+        Field("id", _NAME, "Its id, such as R001.", required=True),
+        Field("description", Text(), "The criterion."),
+        Field("check", Text(), "The criterion, or how to check it if there is a description."),
+        Field("weight", Number(0, above=True), "Its weight.", default=1),
+        Field(
+            "scoring_type",
+            OneOf(("binary", "graded", "scaled")),
+            "Whether it is met or not (binary), or met in part.",
+        ),
+        Field("na_condition", Text(), "When it does not apply; it always applies if missing."),
+    ),
+    {"text": "description", "points": "weight", "na_when": "na_condition", "max_points": "weight"},
+    either=("description", "check"),
+)
+
+PROTOCOL = Struct(
+    "a rubric",
+    (
+        Field("requirements", ListOf(REQUIREMENT, some=True), "The requirements.", required=True),
+        Field("pass_threshold", Number(0, 1), "The lowest weighted score that passes."),
+        Field(
+            "grading", MapOf(Anything()), "`pass_threshold`; a scale of grades in it is not used."
+        ),
+        Field("rubric", _NAME, "The rubric's name."),
+        Field("name", _NAME, "The rubric's name."),
+        Field("instructions", Text(), "Further instructions for the judge."),
+    ),
+)
+"""A rubric as the judge protocol of ProjectScylla writes it: weighted requirements."""
+
+
+def _of_protocol(node: Node, problems: Problems, name: str) -> Rubric | None:
+    before = len(problems.found)
+    given = PROTOCOL.read(node, "", problems)
+    grading = given.get("grading") or {}
+    mark = given.get("pass_threshold", grading.get("pass_threshold", PASS_MARK))
+    if isinstance(mark, bool) or not isinstance(mark, int | float) or not 0 <= mark <= 1:
+        problems.add(node.line_at("grading"), "pass_threshold must be a number from 0 to 1.")
+    if len(problems.found) > before:
+        return None
+    categories = tuple(
+        Category(one["id"], float(one.get("weight", 1.0)), (_required(one),))
+        for one in given["requirements"]
+    )
+    _check_ids(categories, node, problems)
+    if len(problems.found) > before:
+        return None
+    title = given.get("rubric", given.get("name", name))
+    return Rubric(title, categories, float(mark), given.get("instructions"))
+
+
+def _required(one: Mapping[str, Any]) -> Item:
+    texts = [one[key].strip() for key in ("description", "check") if key in one]
+    if one.get("scoring_type") == "binary":
+        texts.append("It is met or not: nothing in between.")
+    return Item(one["id"], " ".join(texts), 1.0, one.get("na_condition"))
+
+
 def load_rubric(path: str | Path) -> Rubric:
     """Load a rubric from a file; raise DocumentError with every problem in it."""
     document = read_document(path)
@@ -142,6 +203,8 @@ def load_rubric(path: str | Path) -> Rubric:
 
 def read_rubric(node: Node, problems: Problems, name: str) -> Rubric | None:
     """Read a rubric; report its problems and return None if there are any."""
+    if node.is_mapping and "requirements" in node.value:
+        return _of_protocol(node, problems, name)
     before = len(problems.found)
     given = RUBRIC.read(node, "", problems)
     if not isinstance(given, dict):
