@@ -56,10 +56,11 @@ def audit(
     ).audit()
 
 
-def audit_notes(suite: LoadedSuite) -> list[str]:
+def audit_notes(suite: LoadedSuite, *, hint: bool = True) -> list[str]:
     """Say what is wrong with a suite, as far as a look at some tasks shows; call and run nothing.
 
-    One line for each probe that failed; none if all is well.
+    One line for each probe that failed; none if all is well. With `hint`, the last one names the
+    command that shows all of it.
     """
     step = max(1, -(-len(suite.tasks) // SAMPLE))
     some = suite.tasks[::step]
@@ -76,7 +77,7 @@ def audit_notes(suite: LoadedSuite) -> list[str]:
         for probe, flaws in by_probe.items()
         if probe not in TOLD_OTHERWISE
     ]
-    if lines and Path(suite.path).is_file():
+    if hint and lines and Path(suite.path).is_file():
         lines[-1] += f" 'pennyweight audit {suite.path}' shows all of it."
     return lines
 

@@ -104,7 +104,7 @@ def _plan(suite: LoadedSuite) -> dict[str, Any]:
     return {
         **facts(suite),
         "warnings": list(warnings(suite, model_of)),
-        "unsound": audit_notes(suite),
+        "unsound": audit_notes(suite, hint=False),
         "subjects_named": [subject.name for subject in suite.subjects],
         "tiers_named": [tier.name for tier in suite.tiers],
     }
