@@ -9,10 +9,12 @@ import random
 from contextlib import closing
 
 import pytest
+from sqlalchemy import update
 
 import pennyweight
 from pennyweight.errors import UsageError
 from pennyweight.store.store import Store
+from pennyweight.store.tables import RECORD
 from pennyweight.stored_runs.source import RunSource
 
 TASKS = 12
@@ -221,3 +223,18 @@ def test_an_edit_gives_no_verdict_and_nothing_else_alarms(folder, store, runs, n
         for run, file in zip(pair, files, strict=True):
             pennyweight.export(run, file, store=store)
         decided(files, len(before["tasks"]), changed, kind)
+
+
+def test_a_report_leaves_out_changed_tasks_and_an_old_run_is_known_by_its_columns(folder, store):
+    before, after, _, changed = planted("target", 0)
+    pair = [pennyweight.run(one, store=store).id for one in (before, after)]
+    pennyweight.report(pair, str(folder / "r.md"), store=store)
+    text = (folder / "r.md").read_text("utf-8")
+    assert f"{changed} of {TASKS} tasks differ between" in text
+    assert f"pennyweight run --resume {pair[0]}" in text
+    with store.engine.begin() as connection:  # as an earlier Pennyweight stored it
+        connection.execute(update(RECORD).where(RECORD.c.run == pair[0]).values(task_digest=None))
+    sources = [RunSource(store.find(run), store) for run in pair]
+    found = pennyweight.compare(sources, metrics=["pass_rate"])
+    assert (found.exam.known, found.exam.changed) == (("parts", "whole"), changed)
+    assert found.exam.parts == (("target", changed),)
