@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import entropy
 from sklearn.metrics import brier_score_loss, roc_auc_score
@@ -81,3 +82,13 @@ def test_answers_of_one_value_are_one_class_where_the_matching_is_mathematical()
     ]
     assert pennyweight.score(rows, match="math")["di_at_0"].value == 1.0
     assert pennyweight.score(rows, match="exact")["di_at_0"].value == 0.0
+
+
+def test_the_interval_of_uncertainty_holds_where_nearly_all_are_right():
+    rng = np.random.default_rng(5)
+    inside = []
+    for _ in range(80):
+        frame = pl.DataFrame({"correct": rng.random(60) < 0.97, "prob_correct": [0.8] * 60})
+        found = pennyweight.score(frame, metrics="brier_uncertainty")["brier_uncertainty"]
+        inside.append(found.low <= 0.97 * 0.03 <= found.high)
+    assert np.mean(inside) >= 0.91  # 83 % by a linearised error

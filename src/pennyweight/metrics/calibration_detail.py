@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -12,7 +13,7 @@ from pennyweight.define import metric
 from pennyweight.metrics.calibration import bin_of, bin_values, check_bins, sum_by_bin
 from pennyweight.metrics.sums import add
 from pennyweight.stats.interval import Floats, t_quantile
-from pennyweight.stats.resample import Draws, Ends, Linearised, ResampledSums
+from pennyweight.stats.resample import Draws, Ends, Linearised, ResampledSums, Sample
 from pennyweight.stats.risk_coverage import RiskCoverage
 from pennyweight.stats.smooth_calibration import SmoothCalibration, smooth_error
 
@@ -116,17 +117,32 @@ def brier_resolution(prob_correct: pl.Expr, correct: pl.Expr, *, bins: int = 10)
     return (squares - rate**2).clip(lower_bound=0.0)
 
 
-def _uncertain_terms(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
-    """Return how far each record moves acc · (1 − acc)."""
-    hit = pl.when(prob_correct.is_not_null()).then(correct.cast(pl.Float64))
-    return (hit - hit.mean()) * (1 - 2 * hit.mean())
+def _hits(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
+    return pl.when(prob_correct.is_not_null()).then(correct)
+
+
+@dataclass(frozen=True, slots=True)
+class RateVariance:
+    """Interval of acc · (1 − acc): its values over the binomial interval of acc."""
+
+    text: str = "acc · (1 − acc) over the binomial interval of acc, clustered by task"
+
+    def __call__(self, sample: Sample) -> Ends:
+        """Return both ends, or None with one task."""
+        stated, correct = map(pl.col, sample.inputs)
+        rate = sample.frame.select(_hits(stated, correct).mean()).item()
+        ends = Linearised(_hits, rate=True)(replace(sample, value=rate))
+        if ends is None:
+            return None
+        outer = [end * (1 - end) for end in ends]
+        return min(outer), 0.25 if ends[0] <= 0.5 <= ends[1] else max(outer)
 
 
 @metric(
     title="Brier score: uncertainty",
     formula="acc · (1 − acc)",
     range=(0, 0.25),
-    interval=Linearised(_uncertain_terms, text="t, linearised, clustered by task"),
+    interval=RateVariance(),
     spec="Murphy 1973; Zeta Reason 8",
 )
 def brier_uncertainty(prob_correct: pl.Expr, correct: pl.Expr) -> pl.Expr:
