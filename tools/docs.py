@@ -21,7 +21,7 @@ from pennyweight.suite.declaration import SUITE
 from pennyweight.suite.declaration import json_schema as suite_schema
 from pennyweight.text.extraction import KINDS as ANSWERS
 from pennyweight.text.matching import KINDS as MATCHES
-from schemas import comparison_schema, scores_schema
+from schemas import audit_schema, comparison_schema, scores_schema
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -182,6 +182,7 @@ def pages() -> dict[Path, str]:
         REFERENCE / "record.schema.json": _json(json_schema()),
         REFERENCE / "scores.schema.json": _json(scores_schema()),
         REFERENCE / "policy.schema.json": _json(policy_schema()),
+        REFERENCE / "audit.schema.json": _json(audit_schema()),
         REFERENCE / "comparison.schema.json": _json(comparison_schema()),
         REFERENCE / "checks.md": checks_page(),
         REFERENCE / "suite.md": suite_page(),

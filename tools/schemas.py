@@ -1,4 +1,4 @@
-"""The JSON schemas of the output of `score` and `compare`, generated from the catalogue."""
+"""The JSON schemas of the output of `score`, `compare` and `audit`, made from the catalogue."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from pennyweight.catalogue import METRICS
 from pennyweight.scoring.scores import Statistics
+from pennyweight.soundness.audit import PROBES
 
 _ENDLESS = {"anyOf": [{"type": ["number", "null"]}, {"enum": ["Infinity", "-Infinity"]}]}
 _COUNT = {"type": "integer", "minimum": 0}
@@ -498,3 +499,56 @@ def _list(properties: dict[str, Any], optional: dict[str, Any] | None = None) ->
     item = _object(properties)
     item["properties"] = properties | (optional or {})
     return {"type": "array", "items": item}
+
+
+def audit_schema() -> dict[str, Any]:
+    """Describe what `pennyweight audit --format json` prints."""
+    text = {"type": "string"}
+    probe = {"enum": list(PROBES)}
+    flaw = {
+        "probe": probe,
+        "tasks": {"type": "array", "items": text, "description": "None if it is the suite's."},
+        "why": text,
+        "reply": {**_NAME, "description": "The reply that was tried."},
+        "answer": {**_NAME, "description": "The answer that was found in it."},
+    }
+    unchecked = {"why": text, "tasks": _COUNT}
+    result = {
+        "name": probe,
+        "asks": text,
+        "checked": {**_COUNT, "description": "The tasks that it was tried on."},
+        "failed": _COUNT,
+        "unchecked": {"type": "array", "items": _closed(unchecked)},
+    }
+    share = {"type": "number", "minimum": 0, "maximum": 1}
+    chance = {"rate": share, "chance": share, "tasks": _COUNT, "targets": _COUNT}
+    judging = {"calls": _COUNT, "usd": _NUMBER}
+    states = {name: {"enum": ["ok", "fails"]} for name in PROBES}
+    properties = {
+        "suite": text,
+        "path": text,
+        "sound": {"type": "boolean", "description": "Whether no flaw was found."},
+        "tasks": _COUNT,
+        "audited": _COUNT,
+        "flaws": {"type": "array", "items": _closed(flaw)},
+        "probes": {"type": "array", "items": _closed(result)},
+        "chance": {"anyOf": [{"type": "null"}, _closed({**chance, "of_targets": _COUNT})]},
+        "judging": {"anyOf": [{"type": "null"}, _closed(judging)]},
+        "results": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"task": text, **states}},
+        },
+        "words": {"type": "array", "items": text},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Pennyweight audit",
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name != "words"],
+    }
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    """Describe a mapping that always has these keys."""
+    return {"type": "object", "properties": properties, "required": list(properties)}

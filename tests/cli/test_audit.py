@@ -4,6 +4,7 @@ import csv
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 import pennyweight as api
@@ -331,6 +332,8 @@ def test_json_is_the_function(unsound):
     assert shown.json["sound"] is False
     assert shown.json["results"][-1]["leak"] == "fails"
     assert "unsound" in shown.json["words"][0]
+    schema = json.loads((EXAMPLES.parent / "docs/reference/audit.schema.json").read_text())
+    jsonschema.validate(shown.json, schema)
 
 
 def test_csv_has_a_row_for_each_failure(unsound):
