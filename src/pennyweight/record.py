@@ -370,3 +370,31 @@ def json_schema() -> dict[str, Any]:
         "properties": properties,
         "additionalProperties": True,
     }
+
+
+Decider = Literal["error", "limit", "verify", "checks", "judge", "answer", "record"]
+"""What decided a record; `record` is a verdict that it came with."""
+
+
+def decided_by(row: Mapping[str, Any]) -> Decider | None:
+    """Return what decided whether a record passed, by the order in which `passed` is filled.
+
+    `row` has what is known of `status`, `work`, `checks`, `passed`, `judge_scores` (empty if judges
+    were asked and none gave a valid judgment) and `correct`.
+
+    >>> decided_by({"status": "ok", "judge_scores": [1.0], "correct": False})
+    'judge'
+    >>> decided_by({"status": "ok", "correct": False})
+    'answer'
+    """
+    if row.get("status") == "error":
+        return "error"
+    if row.get("status") in {"timeout", "budget"}:
+        return "limit"
+    if row.get("checks"):
+        return "checks"
+    if row.get("passed") is not None:
+        return "verify" if '"check": "verify"' in (row.get("work") or "") else "record"
+    if row.get("judge_scores") is not None:
+        return "judge"
+    return None if row.get("correct") is None else "answer"

@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 
 from cli.command import pennyweight, refused
+from engine.judges import judge, judged_suite
+from engine.judges import pennyweight as judging
 from pennyweight.api.show import TaskFilter, attempts_at_tasks, show_run
 from pennyweight.render import attempts
 from pennyweight.store.store import Store
@@ -241,3 +243,32 @@ def test_a_terminal_gets_colours(store: Store, monkeypatch: pytest.MonkeyPatch) 
     text = attempts.render(found, "table")
     assert "\x1b[31m-old\x1b[0m\n\x1b[32m+new\x1b[0m\n" in text
     assert "\x1b[5m" not in text
+
+
+def judged(verb, *words, cwd):
+    more = ("suite.yaml",) if verb == "run" else ()
+    return judging(cwd, verb, *more, *words)
+
+
+def test_what_the_judge_decided_stands_first_with_its_evidence(tmp_path):
+    path = judged_suite(tmp_path, judge("good", consensus="mean"), tasks=1)
+    path.write_text(path.read_text().replace('"question 0"', '"question 0", target: "4"'))
+    assert judged("run", cwd=tmp_path).returncode == 0
+    shown = judged("show", "latest", "t0", cwd=tmp_path).stdout
+    first, _, rest = shown.partition("\n")
+    assert "passed, decided by the judge" in first
+    assert "wrong" not in first
+    assert "no answer was found" not in shown
+    assert rest.index("a: 1") < rest.index("Asked:")
+    assert "seen" in rest
+
+
+def test_a_judged_failure_does_not_blame_the_answer(tmp_path):
+    path = judged_suite(tmp_path, judge("poor"), tasks=1)
+    path.write_text(path.read_text().replace('"question 0"', '"question 0", target: "4"'))
+    assert judged("run", cwd=tmp_path).returncode == 0
+    assert "no answer" not in judged("show", "latest", "--failed", cwd=tmp_path).stdout
+    (attempt,) = json.loads(
+        judged("show", "latest", "t0", "--failed", "--format", "json", cwd=tmp_path).stdout
+    )["attempts"]
+    assert "poor: 0.00 of 1" in attempt["why"]

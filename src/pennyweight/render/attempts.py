@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from pennyweight.record import decided_by
 from pennyweight.render.plain import json_text, one_line
 from pennyweight.render.terminal import Terminal
 from pennyweight.stored_runs.transcript import asked_of, left_out_of, script_of, turns_of, written
@@ -24,6 +25,7 @@ _TEXTS = (
     *("input", "messages", "response", "reasoning", "target", "answer", "correct"),
     *("error", "error_kind", "work"),
 )
+_JUDGED = ("judge_passed", "judge_score", "judge_scores", "judgments")
 CHECKED = {True: "passed", False: "not passed", None: "undecided"}
 SCORED = {True: "right", False: "wrong", None: "no target"}
 _SIGNS = {True: "✓", False: "✗", None: "?"}
@@ -48,7 +50,9 @@ def attempts_of(frames: Iterable[pl.DataFrame]) -> Iterator[dict[str, Any]]:
         for row in frame.iter_rows(named=True):
             one = {name: row.get(name) for name in (*_FACTS, *_TEXTS)}
             scores = {"scores": json.loads(row["scores"])} if row.get("scores") else {}
-            yield {**one, "checks": json.loads(row.get("checks") or "[]"), **scores}
+            judged = {name: row.get(name) for name in _JUDGED if name in row}
+            checks = json.loads(row.get("checks") or "[]")
+            yield {**one, "checks": checks, **scores, **judged}
 
 
 def checked_attempts(frames: Iterable[pl.DataFrame]) -> list[dict[str, Any]]:
@@ -80,6 +84,8 @@ def _good(one: Mapping[str, Any]) -> bool | None:
     if one["status"] != "ok":
         return False
     decided: bool | None = one["passed"]
+    if decided_by(one) == "judge":
+        return one["judge_passed"]  # type: ignore[no-any-return]
     return decided if one["checks"] or decided is not None else one["correct"]
 
 
@@ -102,6 +108,8 @@ def _reason(one: Mapping[str, Any], several: Sequence[Mapping[str, Any]]) -> str
         return "; ".join(f"{c['check']} {one_line(c['command'], 60)}: {_ended(c)}" for c in broken)
     if _work(one).get("exit_code"):
         return f"the agent exited with code {_work(one)['exit_code']}"
+    if decided_by(one) == "judge":
+        return one_line("; ".join(text.strip() for text, _ in _judgments(one) if text), 120)
     if one["target"] is None:
         return ""
     answer = "no answer" if one["answer"] is None else f"answer {one_line(one['answer'], 40)}"
@@ -163,6 +171,7 @@ def _attempt(one: Mapping[str, Any]) -> Iterator[Line]:
     where = f"{one['subject']}, {one['tier']}, attempt {one['attempt']}"
     yield f"{one['task_id']} ({where}): {_state(one)}", f"bold {_COLOURS[_good(one)]}"
     yield "", ""
+    yield from _judgments(one)
     if talk := turns_of(one):
         yield from _section("Said:", written([*asked_of(one)[:-1], *talk]))
     else:
@@ -176,7 +185,7 @@ def _attempt(one: Mapping[str, Any]) -> Iterator[Line]:
         yield f"Error ({one['error_kind'] or one['status']}): {one['error']}", "red"
         yield "", ""
     yield from _workspace(_work(one))
-    if one["status"] != "error" and one["target"] is not None:
+    if one["status"] != "error" and one["target"] is not None and decided_by(one) != "judge":
         yield f"Answer: {one['answer'] or 'no answer was found'}", _COLOURS[one["correct"]]
         yield f"Target: {one['target']}", "green"
         yield "", ""
@@ -188,6 +197,24 @@ def _attempt(one: Mapping[str, Any]) -> Iterator[Line]:
         yield from _verdict(check)
     for name, value in one.get("scores", {}).items():
         yield f"{name}: {json.dumps(value, ensure_ascii=False)}", ""
+
+
+def _judgments(one: Mapping[str, Any]) -> Iterator[Line]:
+    """Show the judges' scores, and the evidence of each item."""
+    for judgment in one.get("judgments") or ():
+        score = judgment["score"]
+        said = judgment["status"] if score is None else f"{score:.2f} of 1"
+        yield f"{judgment['judge']}: {said}", _COLOURS[one["judge_passed"]]
+        try:
+            items = json.loads(judgment["items"] or "{}")
+        except ValueError:
+            continue
+        for name, given in items.items() if isinstance(items, dict) else ():
+            mark = given if isinstance(given, dict) else {"score": given}
+            evidence = one_line(str(mark.get("evidence") or ""), 160)
+            yield f"    {name}: {mark.get('score')}{f', {evidence}' if evidence else ''}", ""
+    if one.get("judgments"):
+        yield "", ""
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[Line]:
@@ -252,4 +279,6 @@ def _state(one: Mapping[str, Any]) -> str:
         return CHECKED[one["passed"]]
     if one["status"] != "ok":
         return str(one["status"])
+    if decided_by(one) == "judge":
+        return f"{CHECKED[one['judge_passed']]}, decided by the judge"
     return CHECKED[one["passed"]] if one["passed"] is not None else SCORED[one["correct"]]

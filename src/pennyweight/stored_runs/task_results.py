@@ -10,9 +10,11 @@ from typing import Any
 import polars as pl
 
 from pennyweight.errors import UsageError, unknown
+from pennyweight.record import KEY_IN_RUN
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.stored_runs.imported import is_imported
+from pennyweight.stored_runs.panel import Panel
 from pennyweight.stored_runs.source import RunSource
 from pennyweight.text.extraction import answer
 from pennyweight.text.format import plural
@@ -118,10 +120,19 @@ def attempts_at_tasks(run: StoredRun, store: Store, only: TaskFilter) -> Iterato
         right = matches(pl.col("answer"), pl.col("target"), rules["match_rule"])
     if "verified" in run.settings:
         right = pl.when(pl.col("matched_by").is_null()).then(right)
-    good = pl.coalesce("passed", "correct").fill_null(value=True) & (pl.col("status") == "ok")
+    panel = Panel.of(run, store, items=True)
+    good = pl.coalesce("passed", "correct")
+    if panel is not None:
+        judged = pl.when(pl.col("judge_scores").is_null()).then("correct").otherwise("judge_passed")
+        good = pl.coalesce("passed", judged)
+    good = good.fill_null(value=True) & (pl.col("status") == "ok")
     some = False
     for frame in source.frames():
         rows = frame.filter(pl.col("task_id").is_in(names), only.side())
+        if panel is not None:
+            said = pl.struct("judge", "status", "score", "items").alias("judgments")
+            spoken = panel.current(rows).group_by(KEY_IN_RUN).agg(said)
+            rows = rows.join(spoken, on=KEY_IN_RUN, how="left", maintain_order="left")
         rows = rows.with_columns(answer=extracted).with_columns(correct=right)
         rows = rows.filter(~good) if only.failed else rows
         if rows.height:

@@ -9,6 +9,7 @@ from typing import Any
 from pennyweight.api.pages.attempt_matrix import AttemptMatrix
 from pennyweight.api.pages.records import CheckView, RecordDetail, RecordJudgment, RecordScore
 from pennyweight.api.pages.run_sides import is_own
+from pennyweight.record import Decider, decided_by
 from pennyweight.render.transcript import record as texts
 from pennyweight.render.transcript import trajectory
 from pennyweight.render.transcript.code import new_page
@@ -46,6 +47,13 @@ class RecordView:
     checks: tuple[CheckView, ...]
     remarks: tuple[Remark, ...]
     attempts: AttemptMatrix | None
+
+    @property
+    def decided_by(self) -> Decider | None:
+        """What decided the record."""
+        judged = [one.row["score"] for one in self.judgments] if self.judgments else None
+        known = {"judge_scores": judged, "checks": self.checks, "correct": self.measures["correct"]}
+        return decided_by({**self.row, **known})
 
 
 @dataclass(frozen=True, slots=True)
