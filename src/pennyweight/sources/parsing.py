@@ -92,7 +92,7 @@ def _with_nested(line: bytes, paths: Mapping[str, Sequence[str]]) -> bytes:
     b'{"a": {"b": 0.50}, "a.b": 0.50}'
     """
     try:
-        found = json.loads(line, parse_float=_Number, parse_int=_Number)
+        found = json.loads(line, parse_float=_WrittenNumber, parse_int=_WrittenNumber)
     except (ValueError, RecursionError):
         return line  # it is reported where lines are read
     body = line.rstrip()
@@ -101,12 +101,12 @@ def _with_nested(line: bytes, paths: Mapping[str, Sequence[str]]) -> bytes:
         for key in path:
             value = value.get(key) if isinstance(value, dict) else None
         if value is not None:
-            written = value if isinstance(value, _Number) else json.dumps(value)
+            written = value if isinstance(value, _WrittenNumber) else json.dumps(value)
             body = body[:-1] + b", " + f"{json.dumps(name)}: {written}".encode() + b"}"
     return body
 
 
-class _Number(str):
+class _WrittenNumber(str):
     """A number as it is written."""
 
     __slots__ = ()
