@@ -21,7 +21,7 @@ REQUIRED = {"fingerprint", "status"}
 
 
 def test_only_two_names_mean_two_columns() -> None:
-    """`expected` is the target, or a count beside observed behaviours; `violations` may be a list."""
+    """`expected` is a target, or a count beside observed behaviours; `violations` may be a list."""
     names = [name for column in COLUMNS for name in (column.name, *column.aliases)]
     assert sorted([*set(names), "expected", "violations"]) == sorted(names)
 
