@@ -102,7 +102,7 @@ def test_k_is_an_option_of_metrics_of_repeated_attempts(tmp_path: Path) -> None:
 
 def test_json_of_groups_has_one_object_for_each(path: Path) -> None:
     result = pennyweight("score", path, "--by", "shade,model", "--format", "json")
-    assert set(result.json) == {"groups", "weight", "estimand"}
+    assert set(result.json) == {"groups", "errors", "weight", "estimand"}
     groups = [g["group"] for g in result.json["groups"]]
     assert all(list(g) == ["shade", "model"] for g in groups)
     assert {g["shade"] for g in groups} == {"dark", "light", None}
@@ -309,7 +309,7 @@ def test_csv_guards_cells_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
 def test_csv_has_one_row_for_each_group_and_metric(path: Path) -> None:
     out = pennyweight("score", path, "--by", "model", "--format", "csv").out
     rows = list(csv.DictReader(io.StringIO(out)))
-    columns = ("metric", "value", "low", "high", "records", "skipped", "pooled")
+    columns = ("metric", "value", "low", "high", "records", "skipped", "pooled", "errors")
     assert tuple(rows[0]) == ("model", *columns)
     assert len(rows) == 2 * len(METRICS)
     expected = scores(path, "--by", "model")[0]["metrics"]["accuracy"]
