@@ -140,6 +140,8 @@ def test_the_most_that_may_come_out(name: str, settings: dict[str, Any], most: i
         ("groq/m", "GROQ_BASE_URL", "https://g.example/openai/v1", "https://g.example/openai/v1"),
         ("mistral/m", "MISTRAL_BASE_URL", "https://g.example/v1", "https://g.example/v1"),
         ("ollama/m", "OLLAMA_HOST", "0.0.0.0:1234", "http://127.0.0.1:1234/v1"),
+        ("ollama/m", "OLLAMA_HOST", ":1234", "http://127.0.0.1:1234/v1"),
+        ("ollama/m", "OLLAMA_HOST", "[::]:1234", "http://[::1]:1234/v1"),
         ("ollama/m", "OLLAMA_HOST", "box", "http://box:11434/v1"),
     ],
 )

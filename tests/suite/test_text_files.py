@@ -41,7 +41,10 @@ def test_a_path_that_exists_is_read(suite):
     assert load_suite(suite(), narrowing=chosen).tiers[0].prompt == "{{ input }}: {{ hint }}"
 
 
-@pytest.mark.parametrize("text", ["/no_think", "Read a/b.", "Write to notes.md", "concise/formal"])
+@pytest.mark.parametrize("text", [
+    *("/no_think", "Read a/b.", "Write to notes.md", "concise/formal"),
+    *("~nobody-of-this-name/x", "请" * 200 + "是/否"),  # no user, and too long for a name
+])  # fmt: skip
 def test_other_texts_are_texts(text, suite):
     assert load_suite(suite(f"'{text}'")).tiers[0].system == text
 

@@ -130,6 +130,8 @@ PROVIDERS: dict[str, Provider] = {
     )
 }
 
+_REACHED = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+"""Where a server is reached that listens on all addresses."""
 _LEGACY = ("_API_BASE", "_API_URL")
 """Endings of variables that name an address, which only some libraries read."""
 _FORMS = (
@@ -227,8 +229,8 @@ def _completed(url: str, provider: Provider, variable: str) -> str:
         url = url if "://" in url else f"http://{url}"
         parts = _split(url)
         port = parts.port or {"http": 11434, "https": 443}.get(parts.scheme, 11434)
-        host = "127.0.0.1" if parts.hostname == "0.0.0.0" else parts.hostname  # noqa: S104
-        host = f"[{host}]" if ":" in (host or "") else host
+        host = _REACHED.get(parts.hostname or "", parts.hostname or "")
+        host = f"[{host}]" if ":" in host else host
         url = f"{parts.scheme}://{host}:{port}{parts.path}".rstrip("/")
     has_path = provider.path and url.endswith(provider.path)
     return url if has_path or not provider.path else url + provider.path

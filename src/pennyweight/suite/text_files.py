@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from pennyweight.errors import UsageError
@@ -16,7 +17,6 @@ ENDINGS = frozenset(
     {".md", ".txt", ".j2", ".jinja", ".jinja2", ".tmpl", ".template", ".prompt", ".mustache"}
 )
 MAX_BYTES = 16 << 20
-_MAX_NAME = 255
 
 
 def with_text_files(root: Node, folder: Path, problems: Problems) -> Node:
@@ -55,13 +55,15 @@ def _read(text: str, folder: Path) -> tuple[str, str] | None:
     if not (ends or "/" in name) or any(sign in name for sign in ("\n", "{", "\0")):
         return None
     is_name = ends and not any(map(str.isspace, name))
-    path = folder / Path(name).expanduser()
     if are_functions_forbidden():
         if is_name:
             raise UsageError(f"{name}: an uploaded suite holds its texts itself.")
         return None
-    if len(name) <= _MAX_NAME and path.is_file():
-        return (str(path), _content(path)) if note_file(f"read {path}", path) else None
+    path = folder / name
+    with suppress(OSError, RuntimeError):  # a text too long for a name, ~ and no such user
+        path = folder / Path(name).expanduser()
+        if path.is_file():
+            return (str(path), _content(path)) if note_file(f"read {path}", path) else None
     if is_name:
         raise UsageError(
             f"{path}: no such file. A text that ends in {path.suffix} names a file next to the "
