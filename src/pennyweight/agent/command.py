@@ -293,7 +293,8 @@ class CommandAgent(Model):
         if initial.workspace is None or work.verify_before == "any":
             return []
         assignment = self._assignment(request, initial.workspace)
-        results, added = initial.results, {}
+        results = initial.results
+        added: dict[str, bytes] = {}
         for _ in range(MODULE_DEPTH):
             files = stand_ins(results, assignment)
             if not files:

@@ -225,10 +225,9 @@ class _Level:
             return 0
         for good in (True, False):
             now, old = ended(records, good=good), ended(before, good=not good)
-            again = ready(gate, now, old, self.policy)
-            done = isinstance(again, Decision)
-            word = again.verdict if done else self.alone(gate, now, again).verdict
-            if word != decision.verdict:
+            test = ready(gate, now, old, self.policy, self.exam)
+            again = test if isinstance(test, Decision) else self.alone(gate, now, test)
+            if again.verdict != decision.verdict:
                 return records.errors + before.errors
         return 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pennyweight.catalogue import METRICS
 from pennyweight.define import Metric
@@ -12,11 +12,13 @@ from pennyweight.render.catalogue import by_family, needs, tabled, twins
 from pennyweight.render.format import difference_cells, estimate_cells, is_amount, unseen_line
 from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.scoring.pooling import pooled_words
-from pennyweight.store.store import StoredRun
 from pennyweight.suite.narrowing import change_words, part_words
 from pennyweight.text.format import MISSING, count, money, plural, times
 from pennyweight.text.notation import SHARE
 from pennyweight.text.safe import clean
+
+if TYPE_CHECKING:  # the database is not loaded to show a file
+    from pennyweight.store.store import StoredRun
 
 KEY_FIGURES = {
     "accuracy": "Accuracy",
