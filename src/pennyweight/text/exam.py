@@ -51,6 +51,7 @@ _PARTS = list(WORDS)
 _NOT_PLAIN = frozenset("+-.0123456789[{ \t\r\n")
 """What a text begins with that may be a number, a list or a mapping."""
 _WHOLE = re.compile("[1-9][0-9]{0,17}")
+_TRUTHS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _NUMBER_BEGINS, _LONGEST_NUMBER = frozenset("+-.0123456789"), 400
 _API_REPLY = re.compile(r'"(?:message|delta|finish_reason)"')
 """What `choices` has if it holds a provider's replies, not what a task offers."""
@@ -63,14 +64,20 @@ def part_hash(value: Any) -> str:
     (True, False)
     """
     plain = type(value) is str and (value[:1] not in _NOT_PLAIN or _WHOLE.fullmatch(value))
-    text = value.strip() if plain else _canonical(value)  # most texts, quickly
+    text = _written(value) if plain else _canonical(value)  # most texts, quickly
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+
+
+def _written(text: str) -> str:
+    """Write a text as any file does, whatever its lines end with and whoever wrote its truths."""
+    text = text.strip().replace("\r\n", "\n")
+    return _TRUTHS.get(text, text)
 
 
 def _canonical(value: Any) -> str:
     """Write a value so that neither the order of its keys nor how a number is written matters."""
     if isinstance(value, str):
-        text = value.strip()
+        text = _written(value)
         if text[:1] in {"[", "{"}:
             try:
                 return _canonical(json.loads(text))
