@@ -290,3 +290,33 @@ def test_errors_can_count_as_failures():
     assert pennyweight.score(answers)["accuracy"].value == 1.0
     with pytest.raises(UsageError, match="neither exclude nor failures"):
         pennyweight.score(answers, errors="leave")
+
+
+def test_a_side_of_errors_alone_changes_no_other_interval():
+    rng = random.Random("wide")
+    rows = [
+        attempt(name, t, rng, rate) for t in range(60) for name, rate in (("A", 0.9), ("B", 0.4))
+    ]
+    broken = [{"subject": "C", "task_id": f"t{t}", **ERROR} for t in range(60)]
+    alone, both = (pennyweight.compare(r, metrics="pass_rate") for r in (rows, rows + broken))
+    assert both.pair("B", "pass_rate").interval == alone.pair("B", "pass_rate").interval
+    assert "pass_rate is one comparison" in " ".join(as_table(both).split())
+
+
+def test_sides_without_a_common_task_have_the_baseline_ahead():
+    rows = [
+        {"subject": n, "task_id": f"{n}{t}", "passed": n == "B"} for n in "AB" for t in range(3)
+    ]
+    found = pennyweight.compare(rows, metrics="pass_rate")
+    broken = [{**row, **ERROR} for row in rows if row["subject"] == "B"]
+    alone = pennyweight.compare([*rows[:3], *broken], metrics="pass_rate")
+    assert (found.leader, alone.leader, alone.pairs) == ("A", "A", ())
+
+
+def test_errors_alone_can_count_as_failures():
+    rows = [{"task_id": f"t{t}", "target": "1", "status": "error"} for t in range(4)]
+    (group,) = pennyweight.score(rows, errors="failures").groups
+    assert group["accuracy"].value == 0
+    rows.append({"task_id": "t9", "target": "1", "reply_text": "1"})
+    with pytest.raises(UsageError, match="have targets but no answers"):
+        pennyweight.score(rows, errors="failures")

@@ -352,7 +352,13 @@ def _gather(loaded: Loaded, plan: _Plan, *, skip_bad: bool) -> tuple[pl.DataFram
     loaded.frames.clear()  # so that what is dropped from the whole is freed
     frame, doubles = without_doubles(frame, loaded, plan.by)
     frame = frame.drop(set(plan.keep) - plan.used)
-    _refuse(loaded, plan, frame.columns, lambda n: frame[n].count(), skip_bad=skip_bad)
+    answered = pl.col("status").cast(pl.String).ne_missing(FAILED)  # not wrong for an error alone
+
+    def filled(name: str) -> int:
+        values = pl.col(name).filter(answered) if name == "correct" else pl.col(name)
+        return int(frame.select(values.count()).item())
+
+    _refuse(loaded, plan, frame.columns, filled, skip_bad=skip_bad)
     return frame, doubles
 
 

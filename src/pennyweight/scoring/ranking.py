@@ -288,6 +288,10 @@ def board_pairs(
     level = tests.level if tests else (1 - confidence) / max(len(which), 1)
     asked = PairwiseTest(1 - level, seed, comparisons=1, planned=planned)
     found = units.pairs(names, which, overlaps, asked)
+    tested = sum(pair.p is not None for pair in found)
+    if not tests and 0 < tested < len(which):  # sides without a value take no part
+        asked = replace(asked, confidence=1 - (1 - confidence) / tested)
+        found = units.pairs(names, which, overlaps, asked)
     if tests:
         found = [_together(pair, tests, confidence) for pair in found]
     found = [replace(pair, level=1 - confidence) for pair in found]
