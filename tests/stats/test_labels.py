@@ -57,30 +57,48 @@ def test_kappa_intervals_hold():
 
 
 def test_the_corrected_share_is_the_plain_formula():
-    """The mean verdict over all records, plus the mean of label − verdict over the labelled."""
+    """The labels' share, plus λ times (mean verdict without labels − mean verdict with labels)."""
     verdicts, given, tasks = drawn(np.random.default_rng(2), 200, 40)
     found = corrected_share(verdicts, given, tasks, 0.95)
     pairs = [(v, g) for v, g in zip(verdicts, given, strict=True) if not np.isnan(g)]
-    plain = sum(verdicts) / 200 + sum(g - v for v, g in pairs) / 40
+    others = [v for v, g in zip(verdicts, given, strict=True) if np.isnan(g)]
+    judged, said = (sum(side) / 40 for side in zip(*pairs, strict=True))
+    covariance = sum((v - judged) * (g - said) for v, g in pairs) / 40
+    spread = sum((v - sum(verdicts) / 200) ** 2 for v in verdicts) / 199
+    power = covariance / spread * 160 / 200
+    assert 0 < power < 1
+    plain = said + power * (sum(others) / 160 - judged)
     assert found.value == pytest.approx(plain, abs=1e-12)
     assert (found.judged, found.records, found.labelled) == (verdicts.mean(), 200, 40)
 
 
 @pytest.mark.parametrize(("records", "labels"), [(400, 100), (2000, 400), (5000, 600)])
-def test_it_is_the_estimate_of_ppi_python(records, labels):
-    """With λ = unlabelled / all; large samples, where normal and score intervals are alike."""
+@pytest.mark.parametrize("right", [(0.85, 0.8), (0.65, 0.65), (0.3, 0.3)])
+def test_it_is_the_estimate_of_ppi_python(records, labels, right):
+    """With its tuned λ; large samples, where normal and score intervals are alike."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its own imports
         from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
-    right = (0.85, 0.8)
     verdicts, given, tasks = drawn(np.random.default_rng(3), records, labels, right=right)
     known = ~np.isnan(given)
     theirs = given[known], verdicts[known], verdicts[~known]
-    weight = (records - labels) / records
     found = corrected_share(verdicts, given, tasks, 0.95)
-    assert found.value == pytest.approx(ppi_mean_pointestimate(*theirs, lam=weight)[0], abs=1e-12)
-    low, high = (end[0] for end in ppi_mean_ci(*theirs, alpha=0.05, lam=weight))
+    assert found.value == pytest.approx(ppi_mean_pointestimate(*theirs)[0], abs=1e-12)
+    low, high = (end[0] for end in ppi_mean_ci(*theirs, alpha=0.05))
     assert found.interval == pytest.approx((low, high), abs=0.06 * (high - low))
+
+
+@pytest.mark.parametrize("right", [0.5, 0.65, 0.9])
+def test_a_judge_never_makes_the_interval_wider_than_the_labels_alone(right):
+    rng, corrected, alone = np.random.default_rng(7), [], []
+    for _ in range(60):
+        verdicts, given, tasks = drawn(rng, 2000, 50, rate=0.5, right=(right, right))
+        known = ~np.isnan(given)
+        corrected.append(corrected_share(verdicts, given, tasks, 0.95).interval)
+        alone.append(corrected_share(given[known], given[known], tasks[known], 0.95).interval)
+    widths = [np.mean([high - low for low, high in ends]) for ends in (corrected, alone)]
+    assert widths[0] < widths[1]
+    assert (widths[0] < 0.75 * widths[1]) == (right == 0.9)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +108,9 @@ def test_it_is_the_estimate_of_ppi_python(records, labels):
         (200, 10, {"rate": 0.97, "right": (1.0, 0.0)}),
         (200, 20, {}),
         (60, 20, {"right": (0.6, 0.6)}),
+        (200, 10, {"rate": 0.5, "right": (0.65, 0.65)}),
+        (2000, 50, {"rate": 0.5, "right": (0.65, 0.65)}),
+        (400, 50, {"rate": 0.6, "right": (0.5, 0.5)}),
         (1000, 50, {"rate": 0.9, "right": (0.99, 0.9)}),
         (200, 200, {"rate": 0.5, "right": (0.8, 0.8)}),
         (30, 30, {"rate": 0.95, "right": (0.98, 0.3)}),

@@ -82,35 +82,59 @@ def corrected_share(
 ) -> CorrectedShare | None:
     """Correct the share of verdicts by labels (NaN where there is none): prediction-powered.
 
-    The value is the mean verdict over all records plus the mean of (label − verdict) over the
-    labelled ones, which must be a random part of them. It is the estimate of Angelopoulos et al.
-    (2023) with λ = unlabelled / all. Its interval joins that of the mean verdict and Tango's of the
-    mean difference, so it does not shrink to nothing where all labels agree. It contains the
-    interval that labels of all records would have: fewer labels cannot say more.
+    The value is the labels' own share, plus λ times how far the verdicts of the other records
+    differ from those of the labelled ones, which must be a random part of them. λ is tuned
+    (Angelopoulos, Duchi and Zrnic 2023): 0 where verdicts say nothing about labels, so a judge that
+    guesses costs no more than it brings.
+
+    The value is also a mean of two estimates: the labels alone, and the mean verdict moved by the
+    mean of (label − verdict). The interval joins Wilson's, that of the mean verdict and Tango's, so
+    it does not shrink to nothing where all labels agree. It contains the interval that labels of
+    all records would have: fewer labels cannot say more.
     """
     known = ~np.isnan(labels)
     n, every = int(known.sum()), len(verdicts)
     if not n:
         return None
-    apart, own = labels[known] - verdicts[known], tasks[known]
-    mean, shift = float(verdicts.mean()), float(apart.mean())
-    value = mean + shift
-    ends = _rate_ends(verdicts, tasks, confidence)
-    if ends is None or n < 2:
-        return CorrectedShare(min(max(value, 0.0), 1.0), None, mean, every, n, None)
-    size = n / _crowding(apart, own)
+    said, own, judged = labels[known], tasks[known], verdicts[known]
+    apart = said - judged
+    power = _power(said, judged, verdicts)
+    mean, shift, plain = float(verdicts.mean()), float(apart.mean()), float(said.mean())
+    value = min(max(power * (mean + shift) + (1 - power) * plain, 0.0), 1.0)
+    parts = _rate_ends(verdicts, tasks, confidence), _rate_ends(said, own, confidence)
+    if parts[0] is None or parts[1] is None:
+        return CorrectedShare(value, None, mean, every, n, None)
     more, less = float((apart > 0).mean()), float((apart < 0).mean())
-    moved = tango(more, less, size, z_quantile(confidence))
-    together = _correlation(verdicts[known], apart) * math.sqrt(n / every)
-    low = value - _joined(mean - ends[0], shift - moved[0], together)
-    high = value + _joined(ends[1] - mean, moved[1] - shift, together)
-    value = min(max(value, 0.0), 1.0)
+    moved = tango(more, less, n / _crowding(apart, own), z_quantile(confidence))
+    of_all = power * _distances(mean, parts[0])
+    of_labels = _joined(
+        power * _distances(shift, moved),
+        (1 - power) * _distances(plain, parts[1]),
+        _correlation(said, apart),
+    )
+    weighed = said - power * judged
+    together = _correlation(judged, weighed) * math.sqrt(n / every)
+    below, above = _joined(of_all, of_labels, together)
     least = _all_labelled(value, verdicts, tasks, confidence)
-    low, high = (min(max(x, 0.0), 1.0) for x in (min(low, least[0]), max(high, least[1])))
-    parts = (ends[1] - ends[0]) / 2, (moved[1] - moved[0]) / 2
+    low, high = max(min(value - below, least[0]), 0.0), min(max(value + above, least[1]), 1.0)
     halved = (high - low) / 2 >= least[1] - least[0]
-    to_halve = _to_halve(*parts, together, n, every, (high - low) / 4) if halved else None
+    halves = float(of_all.mean()), float(of_labels.mean())
+    to_halve = _to_halve(*halves, together, n, every, (high - low) / 4) if halved else None
     return CorrectedShare(value, (low, high), mean, every, n, to_halve)
+
+
+def _power(labels: Floats, judged: Floats, verdicts: Floats) -> float:
+    """Return the weight of the verdicts that makes the variance least: λ · all / unlabelled."""
+    if len(labels) == len(verdicts):
+        return 0.0
+    spread = float(verdicts.var(ddof=1))
+    both = float(np.mean((labels - labels.mean()) * (judged - judged.mean())))
+    return min(max(both / spread, 0.0), 1.0) if spread > 0 else 0.0
+
+
+def _distances(value: float, ends: tuple[float, float]) -> Floats:
+    """Return how far an interval reaches below and above a value."""
+    return np.array([value - ends[0], ends[1] - value])
 
 
 def _all_labelled(
@@ -156,9 +180,10 @@ def _correlation(a: Floats, b: Floats) -> float:
     return float(np.mean((a - a.mean()) * (b - b.mean()))) / spread if spread > 0 else 0.0
 
 
-def _joined(a: float, b: float, correlation: float) -> float:
-    """Return the distance of a sum's end from its value (the method of variance estimates)."""
-    return math.sqrt(max(a * a + b * b + 2 * correlation * a * b, 0.0))
+def _joined(a: Floats, b: Floats, correlation: float) -> Floats:
+    """Return the distances of a sum's ends from its value (the method of variance estimates)."""
+    joined: Floats = np.sqrt(np.maximum(a * a + b * b + 2 * correlation * a * b, 0.0))
+    return joined
 
 
 def _to_halve(
