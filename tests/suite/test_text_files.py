@@ -67,3 +67,14 @@ def test_mistakes_in_the_file_have_its_lines(suite, tmp_path):
 def test_an_upload_reads_no_file(suite):
     with functions_forbidden(), pytest.raises(DocumentError, match="holds its texts itself"):
         load_suite(suite())
+
+
+@pytest.mark.parametrize("name", ["secret", "a note.md"])
+def test_only_what_an_upload_cannot_name_is_read(name, suite, tmp_path):
+    """The run of an upload reads its text once more, and by then nothing forbids files."""
+    (tmp_path / "prompts" / name).write_text("The key is 42.")
+    path = suite(f"'{tmp_path}/prompts/{name}'", SUITE.partition("tiers:")[0])
+    with functions_forbidden():
+        assert load_suite(path).tiers[0].system == f"{tmp_path}/prompts/{name}"
+    (found,) = mistakes(path)
+    assert "is a file, but only a name without spaces that ends in .md, .txt or .j2" in found

@@ -49,7 +49,11 @@ def _with_texts(node: Node, prefix: str, folder: Path, problems: Problems) -> No
 
 
 def _read(text: str, folder: Path) -> tuple[str, str] | None:
-    """Return the file that a text names, and its content; None if the text names none."""
+    """Return the file that a text names, and its content; None if the text names none.
+
+    Whether a text names a file follows from the text alone. Otherwise an uploaded suite, which may
+    name no files, could be read as a text first, and as the name of a file when it is run.
+    """
     name = text.strip()
     ends = Path(name).suffix.lower() in ENDINGS
     if not (ends or "/" in name) or any(sign in name for sign in ("\n", "{", "\0")):
@@ -59,15 +63,21 @@ def _read(text: str, folder: Path) -> tuple[str, str] | None:
         if is_name:
             raise UsageError(f"{name}: an uploaded suite holds its texts itself.")
         return None
-    path = folder / name
+    path, exists = folder / name, False
     with suppress(OSError, RuntimeError):  # a text too long for a name, ~ and no such user
         path = folder / Path(name).expanduser()
-        if path.is_file():
-            return (str(path), _content(path)) if note_file(f"read {path}", path) else None
+        exists = path.is_file()
+    if is_name and exists:
+        return (str(path), _content(path)) if note_file(f"read {path}", path) else None
     if is_name:
         raise UsageError(
             f"{path}: no such file. A text that ends in {path.suffix} names a file next to the "
             "suite."
+        )
+    if exists:
+        raise UsageError(
+            f"{path} is a file, but only a name without spaces that ends in .md, .txt or .j2 is "
+            "read: rename it."
         )
     return None
 
