@@ -148,9 +148,9 @@ class Comparison(Result):
         """The side that is ahead in the first metric, on the tasks that sides have in common."""
         if self.ranking:
             return min(self.ranking.sides, key=lambda side: side.rank).name
-        if len(self.sides) != 2 or not self.pairs or not self.pairs[0].difference:
+        pair = next(iter(self.pairs), None)
+        if len(self.sides) != 2 or not pair or not pair.difference:
             return self.baseline
-        pair = self.pairs[0]
         lower = getattr(METRICS.get(pair.metric), "better", None) == "lower"
         return pair.b if (pair.difference > 0) != lower else pair.a
 
