@@ -177,3 +177,13 @@ def test_two_prompts_in_a_log_of_promptfoo_are_two_prompts(tmp_path):
     found = pennyweight.compare(str(tmp_path / "log.json"), by="tier")
     assert (found.exam.known, found.exam.changed) == (("whole", "whole"), 0)
     assert found.pair("Think.", "pass_rate").tasks == 8
+
+
+@pytest.mark.parametrize("change", [{"grading_digest": "match=000000000000"}, {"target": "other"}])
+def test_a_report_on_different_exams_says_so_and_not_that_tasks_differ(tmp_path, change):
+    graded = {"grading_digest": "match=111111111111"}
+    rows = [*side("a", **graded), *side("b", **graded | change)]
+    pennyweight.report(rows, str(tmp_path / "r.md"))
+    text = (tmp_path / "r.md").read_text("utf-8")
+    assert "The sides did not take the same exam, so their differences are not tested." in text
+    assert "no tasks in common" not in text

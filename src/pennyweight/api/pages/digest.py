@@ -73,7 +73,8 @@ def digest(
     ):
         step("score", 0)
         by = list(by) or [n for n in SIDE_COLUMNS if data.distinct(all_records, n) > 1]
-        measured, frame, said = measured_all.of_one_exam(all_records, by, reruns_of(sources))
+        reruns = reruns_of(sources)
+        measured, frame, said, same = measured_all.of_one_exam(all_records, by, reruns)
         whole = measured.scored([])[0]
         metric = headline(whole)
         groups = measured.scored(by) if by else []
@@ -88,6 +89,7 @@ def digest(
             "sides": [group_digest(g) for g in groups],
             "left_out": measured.records.left_out,
             "exam": said,
+            "same_exam": same,
             "comparison": paired,
             "boards": boards(measured, frame, by, metric, groups, further),
             "charts": {

@@ -45,27 +45,29 @@ class MeasuredRecords:
 
     def of_one_exam(
         self, frame: pl.LazyFrame, by: Sequence[str], reruns: Mapping[str, Rerun]
-    ) -> tuple[MeasuredRecords, pl.LazyFrame, list[str]]:
+    ) -> tuple[MeasuredRecords, pl.LazyFrame, list[str], bool]:
         """Leave out tasks that are not the same on all sides; also say what is left out.
 
-        `frame` has the same records. Nothing is left out where a side would have no record left.
+        The last value tells whether sides took the same exam, as far as any is left. `frame` has
+        the same records. Nothing is left out where a side would have no record left.
         """
         if not by or not self.records.frame.height:
-            return self, frame, []
+            return self, frame, [], True
         named = Sides(tuple(by)).named(self.records.frame)[1]
         present = named[SIDE].unique().to_list()
         if len(present) < 2:
-            return self, frame, []
+            return self, frame, [], True
         titles = {side: side_name(side_values(side), " · ") for side in present}
         exam = ExamMatch.of(rows_of(named), titles, reruns, self.work.request.regraded)
         graded = [f"{exam.regrading} {how_to_regrade(exam.regraded)}"] if exam.regraded else []
         if not exam.changed:
-            return self, frame, [*graded, *exam.remarks()]
+            return self, frame, [*graded, *exam.remarks()], not graded
         stays = exam.stays()
         if named.filter(stays)[SIDE].n_unique() < len(present):
-            return self, frame, [*graded, exam.nothing_left]
+            return self, frame, [*graded, exam.nothing_left], False
         records = replace(self.records, frame=self.records.frame.filter(stays))
-        return replace(self, records=records), frame.filter(stays), [*graded, *exam.sentences()]
+        said = [*graded, *exam.sentences()]
+        return replace(self, records=records), frame.filter(stays), said, not graded
 
     def compared(
         self, groups: Sequence[Group], by: Sequence[str], metric: str | None

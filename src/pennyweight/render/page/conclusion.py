@@ -82,7 +82,8 @@ def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
     if not order:
         return None
     if board["comparison"] is None:
-        found = _apart(order, metric, board["by"], _pooled(digest, board["by"]))
+        same = digest.get("same_exam", True)
+        found = _apart(order, metric, board["by"], _pooled(digest, board["by"]), same=same)
     else:
         found = _compared(view, order, metric, board["comparison"], digest)
         pooled = _pooled(digest, board["by"])
@@ -172,9 +173,14 @@ def _pooled(digest: Mapping[str, Any], by: Sequence[str]) -> str | None:
 
 
 def _apart(
-    order: Sequence[Mapping[str, Any]], metric: str, by: Sequence[str], pooled: str | None
+    order: Sequence[Mapping[str, Any]],
+    metric: str,
+    by: Sequence[str],
+    pooled: str | None,
+    *,
+    same: bool,
 ) -> Conclusion:
-    """Write the ends of sides that have no tasks in common.
+    """Write the ends of sides that have no tasks in common, or not the same exam.
 
     `pooled` says what is together in each side; None for the run's own sides.
     """
@@ -193,6 +199,8 @@ def _apart(
         note = "The sides have no tasks in common"
         if len(order) > 2:
             note = "The first side has no tasks in common with the others"
+        if not same:
+            note = "The sides did not take the same exam"
     note += ", so their differences are not tested."
     return Conclusion(tuple(parts), tuple(filter(None, (note, pooled))))
 
