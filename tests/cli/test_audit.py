@@ -91,6 +91,17 @@ SOUND = {
         with_task(target="I do not know"),
         {},
     ),
+    "worked solutions": (
+        [
+            {**task, "target": f"{task['id']}={task['target']}\n#### {task['target']}"}
+            for task in SUMS
+        ],
+        {
+            "prompt": "{{ input }} End with a line #### and the number.",
+            "answer": {"regex": r"#### (\-?[0-9\.\,]+)"},
+            "match": {"verbatim": {"ignore": [",", r"(?s).*#### "]}},
+        },
+    ),
 }
 
 
@@ -509,6 +520,14 @@ def test_a_verifier_that_cannot_start_is_found(office):
     shown = office({"verify": "pytestt -q"})
     assert found_in(shown) == [("verify", "t0")]
     assert "pytestt" in shown.json["flaws"][0]["why"]
+
+
+def test_what_fails_for_every_agent_is_one_flaw(office):
+    agents = [
+        {"name": name, "command": [name], "sandbox": "none"} for name in ("false", "true", "echo")
+    ]
+    shown = office({"verify": "pytestt -q"}, subjects=agents)
+    assert found_in(shown) == [("verify", "t0")]
 
 
 def test_a_suite_may_allow_that_it_passes_before(office):

@@ -52,6 +52,13 @@ def test_the_command_says_what_broke_and_what_to_do(folder):
     )
 
 
+def test_a_task_that_fails_for_several_agents_is_one_task(folder):
+    agents = [{"name": name, "command": [name], "sandbox": "none"} for name in ("true", "false")]
+    path = suite(folder, verify="pytestt -q", subjects=agents)
+    said = pennyweight_command(folder, "run", path.name).stderr
+    assert "suite.yaml, task 'add': 'verify: pytestt -q' cannot" in said
+
+
 def test_tiers_and_subjects_share_what_is_tried(folder):
     count = folder / "count"
     one = {"command": ["python3", "./agent.py"], "sandbox": "none"}

@@ -127,5 +127,5 @@ class InitialChecks:
 
 
 def _named(tasks: list[str]) -> str:
-    more = f" and {len(tasks) - 1:,} more" if tasks[1:] else ""
-    return f"task {tasks[0]!r}{more}"
+    first, *others = dict.fromkeys(tasks)
+    return f"task {first!r}{f' and {len(others):,} more' if others else ''}"

@@ -79,7 +79,7 @@ class Findings:
         order = {probe: place for place, probe in enumerate(PROBES)}
         place = {task.id: n for n, task in enumerate(tasks)}
         flaws = sorted(
-            self.flaws,
+            dict.fromkeys(self.flaws),  # several agents meet the same flaw
             key=lambda f: (order[f.probe], place.get(f.tasks[0], 0) if f.tasks else -1),
         )
         rows = tuple(TaskAudit(task.id, dict(self.states.get(task.id, {}))) for task in tasks)

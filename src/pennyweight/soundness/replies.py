@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import polars as pl
@@ -20,7 +20,7 @@ from pennyweight.suite.plan import conversation
 from pennyweight.suite.scenarios import LATER
 from pennyweight.suite.values import LoadedSuite, Task
 from pennyweight.text.extraction import AnswerRule
-from pennyweight.text.matching import MatchRule, targets
+from pennyweight.text.matching import MatchRule, counted, targets
 from pennyweight.text.normalize import normalize, single
 from pennyweight.text.pattern_example import example, first_group
 from pennyweight.text.scanning import json_path
@@ -88,6 +88,8 @@ class Replies:
             yield named(index, listed[index])
         several = targets(target, match.separator) if match.kind == "any_of" else [target]
         kind = match.each if match.kind == "any_of" else match.kind
+        if kind == "verbatim" and match.ignore:
+            yield shortened(target, match)
         for one in several:
             if kind == "regex":
                 yield example(one) or one
@@ -128,7 +130,7 @@ class Replies:
             yield "choices", ", ".join(listed)
             return
         for target in self.others(task):
-            yield "other", target
+            yield "other", shortened(target, self.suite.match)
 
     def prompts(self, task: Task) -> list[str]:
         """Return what the user asks, as the tiers write it."""
@@ -223,11 +225,26 @@ def first_target(task: Task, match: MatchRule) -> str:
     return (example(first) or first) if kind == "regex" else first
 
 
+def shortened(target: str, match: MatchRule) -> str:
+    """Return a target without what its rule ignores: the last number of a worked solution, say.
+
+    >>> shortened("3+4=7 #### 7", MatchRule("verbatim", ignore=(".*#### ",)))
+    '7'
+    """
+    if match.kind != "verbatim" or not match.ignore:
+        return target
+    whole = replace(match, case=True, punctuation=True, digits=True)
+    return str(pl.select(counted(pl.lit(target), whole)).item())
+
+
 def normalized(tasks: Sequence[Task], match: MatchRule) -> list[str]:
     """Return the targets of tasks in the form in which they are the same or not."""
     texts = pl.Series("t", [task.target for task in tasks], dtype=pl.String)
     cell = single(pl.col("t"))
-    form = cell.str.strip_chars() if match.kind == "text" else normalize(cell)
+    if match.kind == "verbatim":
+        form = counted(cell, match)
+    else:
+        form = cell.str.strip_chars() if match.kind == "text" else normalize(cell)
     return texts.to_frame().select(form).to_series().to_list()
 
 

@@ -242,10 +242,10 @@ def _text(frame: pl.DataFrame, _: MatchRule) -> pl.Series:
 
 
 def _verbatim(frame: pl.DataFrame, rule: MatchRule) -> pl.Series:
-    return frame.select(_counted(_A, rule) == _counted(_T, rule)).to_series()
+    return frame.select(counted(_A, rule) == counted(_T, rule)).to_series()
 
 
-def _counted(text: pl.Expr, rule: MatchRule) -> pl.Expr:
+def counted(text: pl.Expr, rule: MatchRule) -> pl.Expr:
     """Return the part of a text that counts: patterns are removed first, then the rest."""
     for pattern in rule.ignore:
         text = text.str.replace_all(pattern, "")
