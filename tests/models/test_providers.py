@@ -160,6 +160,25 @@ def test_the_environment_names_an_address_as_for_the_sdk(
     assert "127.0.0.1:9" in find(model, base_url="http://127.0.0.1:9/v1").account
 
 
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("https://api.openai.com/v1", "max_completion_tokens"),
+        ("https://eu.api.openai.com/v1/", "max_completion_tokens"),
+        ("https://api.openai.com.example/v1", "max_tokens"),
+        ("http://127.0.0.1:9/v1", "max_tokens"),
+    ],
+)
+def test_openai_at_its_own_address_gets_its_own_limit(
+    address: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    model = find("openai/gpt-5-mini")
+    assert isinstance(model, RemoteModel)
+    assert name in model.encode(ask(max_tokens=7))[1]
+
+
 @pytest.mark.parametrize("variable", ["OPENAI_API_BASE", "OPENAI_API_URL"])
 def test_an_address_that_would_be_ignored_is_a_mistake(
     variable: str, monkeypatch: pytest.MonkeyPatch

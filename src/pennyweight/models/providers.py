@@ -251,7 +251,9 @@ def _remote(
 
     name = f"{provider.name}/{model}"
     address = _address(provider, base_url)
-    limit = provider.limit if base_url is None else "max_tokens"
+    own = f".{urlsplit(provider.base_url).hostname}"
+    is_own = base_url is None or f".{urlsplit(address).hostname}".endswith(own)
+    limit = provider.limit if is_own else "max_tokens"
     others = {"anthropic": anthropic, "google": google, "responses": responses}
     wire = others.get(provider.wire, openai)
     encode = wire.encode if wire is not openai else partial(openai.encode, limit=limit)
