@@ -177,10 +177,15 @@ class Comparison(Result):
 
     @property
     def variances(self) -> dict[str, float | None]:
-        """The variances over the sides that are shown: those named, else those of several tiers."""
+        """The variances over the sides that are shown: those named, else those of several tiers.
+
+        The median of yes or no is mostly yes or no: its variance says nothing of how often sides
+        pass, so it is shown only if it is named.
+        """
         both = {n: getattr(self.across, n) for n in ("pass_rate_variance", "cost_variance")}
-        usual = not self.asked and "tier" in self.by and len(self.sides) >= SEVERAL
-        return {n: value for n, value in both.items() if usual or n in self.asked}
+        several = not self.asked and "tier" in self.by and len(self.sides) >= SEVERAL
+        usual = ("cost_variance",) if several else ()
+        return {n: value for n, value in both.items() if n in usual or n in self.asked}
 
     @property
     def level(self) -> float:
