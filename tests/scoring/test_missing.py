@@ -320,3 +320,20 @@ def test_errors_alone_can_count_as_failures():
     rows.append({"task_id": "t9", "target": "1", "reply_text": "1"})
     with pytest.raises(UsageError, match="have targets but no answers"):
         pennyweight.score(rows, errors="failures")
+
+
+@pytest.mark.parametrize(("broken", "shown"), [(30, False), (3, True)])
+def test_a_side_is_cheaper_only_if_it_stays_so_whatever_the_errors_were(tmp_path, broken, shown):
+    rows = []
+    for t in range(60):
+        row = {"task_id": f"t{t}", "cost_usd": 0.01}
+        rows.append({**row, "subject": "A", "passed": t % 6 < 4})
+        rows.append({**row, "subject": "B", "passed": t % 3 == 0} | (ERROR if t < broken else {}))
+    found = pennyweight.compare(rows)
+    text = " ".join(words(found))
+    assert ("A costs least: $0.015 per pass" in text) is shown
+    assert ("instead of $0.015" in text) is shown
+    assert ("(missing results decide)" in text) is not shown
+    pennyweight.report(rows, str(tmp_path / "r.md"))
+    report = (tmp_path / "r.md").read_text("utf-8")
+    assert ("as much per pass" in report or "less per pass" in report) is shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pennyweight.scoring.estimates import Estimate
@@ -47,6 +48,26 @@ def higher_price(high: Estimate, low: Estimate) -> str:
     return f"{times} per pass: {money(_number(high))} instead of {money(_number(low))}"
 
 
+MISSING_DECIDE = " (missing results decide)"
+"""Follows two prices of which one is shown to be lower only if missing results are left out."""
+
+
+def with_missing(price: Estimate, rate: Estimate, attempts: int) -> Estimate:
+    """Let the interval of a price reach down to what it were had all missing results passed.
+
+    `rate` is the pass rate, over those of the attempts that have a verdict. Where all missing
+    results failed, the price is the same: what they cost counts.
+
+    >>> with_missing(Estimate(0.03, 0.02, 0.04), Estimate(0.5, records=20), 30)
+    Estimate(value=0.03, low=0.01, high=0.04, records=0, skipped=0, skewed=False, lacks=())
+    """
+    missing = attempts - rate.records
+    if missing <= 0 or not rate.value or not isinstance(price.low, float):
+        return price
+    passes = rate.value * rate.records
+    return replace(price, low=price.low * passes / (passes + missing))
+
+
 def both_prices(first: Estimate, second: Estimate) -> str:
     """Write two prices of which neither is shown to be lower.
 
@@ -58,8 +79,9 @@ def both_prices(first: Estimate, second: Estimate) -> str:
     mine, other = money(_number(first)), money(_number(second))
     if mine == other:
         return f"{mine} on both sides"
-    overlap = " (intervals overlap)" if first.low is not None and second.low is not None else ""
-    return f"{mine} against {other}{overlap}"
+    if first.low is None or second.low is None or _apart(first, second) or _apart(second, first):
+        return f"{mine} against {other}"
+    return f"{mine} against {other} (intervals overlap)"
 
 
 def price_range(prices: Sequence[Estimate]) -> str:

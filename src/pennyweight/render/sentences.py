@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 from pennyweight.render.format import difference_cells, heading, unit_of
 from pennyweight.render.plain import joined, listed, side_line
-from pennyweight.render.prices import both_prices, lower_price, price_range
+from pennyweight.render.prices import (
+    MISSING_DECIDE,
+    both_prices,
+    lower_price,
+    price_range,
+    with_missing,
+)
 from pennyweight.scoring.comparison import ComparedSide, Comparison
 from pennyweight.scoring.estimates import Estimate
 from pennyweight.scoring.pairs import Pair
@@ -293,9 +299,15 @@ def _cost_of_pass(comparison: Comparison, a: ComparedSide, b: ComparedSide) -> s
         against = "on both sides" if same else f"against {money(old.value)}"
         return f"{price} {against} on the tasks that both tried"
     alike = not a.unpriced and not b.unpriced
-    if alike and (lower_price(old, new) or lower_price(new, old)):
+    if alike and (lower_price(old, _at_best(b)) or lower_price(new, _at_best(a))):
         return f"{price} instead of {money(old.value)}"
-    return f"a pass costs {both_prices(new, old)}"
+    decide = alike and (lower_price(old, new) or lower_price(new, old))
+    return f"a pass costs {both_prices(new, old)}{MISSING_DECIDE if decide else ''}"
+
+
+def _at_best(side: ComparedSide) -> Estimate:
+    """Return the price of a pass, with an interval for whatever its missing results would be."""
+    return with_missing(side["cost_of_pass"], side["pass_rate"], side.group.records)
 
 
 def _never_passed(text: str, e: Estimate, confidence: float | None) -> str:
@@ -368,7 +380,8 @@ def _prices(comparison: Comparison) -> str:
             return f"The cost of a pass is not known for {listed(unknown)}; nothing else passed."
         return "Nothing passed on any side, so a pass has no price."
     cheap = min(paid, key=lambda name: known[name])
-    rest = [estimate for name, estimate in paid.items() if name != cheap]
+    others = [name for name in paid if name != cheap]
+    rest = [paid[name] for name in others]
     if not rest:
         alone = f"A pass of {side_line(cheap)} costs {price_range([paid[cheap]])}"
         never = [name for name in known if name != cheap]
@@ -376,7 +389,7 @@ def _prices(comparison: Comparison) -> str:
     partly = ", as far as costs are known" if any(comparison[n].unpriced for n in paid) else ""
     own = _own_tasks(comparison)
     alike = not own and not partly and not lacking
-    if alike and all(lower_price(paid[cheap], other) for other in rest):
+    if alike and all(lower_price(paid[cheap], _at_best(comparison[n])) for n in others):
         least = f"{side_line(cheap)} costs least: {price_range([paid[cheap]])} per pass"
         return f"{least}, the others {price_range(rest)}."
     found = price_range(list(paid.values()))

@@ -16,11 +16,13 @@ from pennyweight.render.page.metric_titles import metric_title
 from pennyweight.render.page.probe_words import probe_words, side_value
 from pennyweight.render.plain import joined, side_line
 from pennyweight.render.prices import (
+    MISSING_DECIDE,
     both_prices,
     higher_price,
     lower_price,
     own_tasks,
     price_range,
+    with_missing,
 )
 from pennyweight.render.sentences import QUALITY
 from pennyweight.render.view import estimate
@@ -330,11 +332,16 @@ class _Told:
             yield Words(f" costs {money(mine.value)}")
             return
         own = own_tasks(self._tasks(second), first, second)
-        cheaper, dearer = lower_price(mine, other), higher_price(mine, other)
+        cheaper = lower_price(mine, _price_at_best(second))
+        dearer = higher_price(_price_at_best(first), other)
         if not cheaper and not dearer:
-            yield Words(f"; a pass costs {both_prices(mine, other)}{own}")
+            decide = lower_price(mine, other) or lower_price(other, mine)
+            both = both_prices(mine, other) + (MISSING_DECIDE if decide else "")
+            yield Words(f"; a pass costs {both}{own}")
         elif self.gap(second) == 0:  # no side is the subject of the sentence yet
-            side, less = (first, cheaper) if cheaper else (second, lower_price(other, mine))
+            side, less = (
+                (first, cheaper) if cheaper else (second, lower_price(other, _price_at_best(first)))
+            )
             yield from (Words(". "), Words(_name(side), name=True), Words(f" costs {less}{own}"))
         else:
             yield Words(f", and costs {cheaper}{own}" if cheaper else f", but costs {dearer}{own}")
@@ -348,15 +355,16 @@ class _Told:
         if not all(isinstance(value, float) and math.isfinite(value) for value in values):
             return
         cheap = min(named, key=lambda side: prices[side["name"]].value)
-        less = lower_price(prices[cheap["name"]], mine)
+        less = lower_price(prices[cheap["name"]], _price_at_best(first))
         if less:
             value = quantity(side_value(cheap, self.metric), unit_of(self.metric))
             own = own_tasks(self._tasks(cheap), first, cheap)
             yield from (Words("; "), Words(_name(cheap), name=True))
             yield Words(f", with {value}, is not shown to be worse and costs {less}{own}")
             return
-        rest = [price for name, price in prices.items() if name != first["name"]]
-        if all(lower_price(mine, price) for price in rest):
+        others = [side for side in named if side["name"] != first["name"]]
+        rest = [prices[side["name"]] for side in others]
+        if all(lower_price(mine, _price_at_best(side)) for side in others):
             of = "" if len(named) == len(self.order) else " of these"
             yield from (Words("; "), Words(_name(first), name=True))
             yield Words(f" costs least{of}: {money(mine.value)} per pass, the others ")
@@ -450,6 +458,12 @@ def _noun(metric: str) -> str:
 
 def _price(side: Mapping[str, Any]) -> Estimate:
     return estimate(side["estimates"].get("cost_of_pass", (None,) * 5))
+
+
+def _price_at_best(side: Mapping[str, Any]) -> Estimate:
+    """Return the price of a pass, with an interval for whatever its missing results would be."""
+    rate = estimate(side["estimates"].get("pass_rate", (None, None, None, 0, 0)))
+    return with_missing(_price(side), rate, side["records"])
 
 
 def _rounded(tasks: int) -> str:
