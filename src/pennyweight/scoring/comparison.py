@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import combinations
 from typing import Any
 
@@ -172,8 +172,9 @@ class Comparison(Result):
     @property
     def about_all(self) -> tuple[str, ...]:
         """The metrics that were named and have one value for all sides together."""
+        names = {one.name for one in fields(tiers.AcrossSides)}
         found = [n for n in self.asked if n in METRICS and METRICS[n].across in self.by]
-        return tuple(name for name in found if name != UPLIFT)
+        return tuple(name for name in found if name in names)
 
     @property
     def variances(self) -> dict[str, float | None]:
