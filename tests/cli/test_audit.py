@@ -380,6 +380,20 @@ def test_our_examples_are_sound(name, monkeypatch):
     assert found.is_sound, found
 
 
+def test_a_file_of_choices_is_sound(tmp_path):
+    rows = [
+        {"question": f"Which of these comes number {n} in the list of {n * n}?", "answer": n % 4}
+        for n in range(16)
+    ]
+    path = tmp_path / "mmlu.jsonl"
+    for n, row in enumerate(rows):
+        row["choices"] = [f"{word}{n}" for word in ("oak", "elm", "ash", "fir")]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    shown = pennyweight("audit", path, "--format", "json")
+    assert [flaw["why"] for flaw in shown.json["flaws"]] == []
+    assert "25.0 % of the right replies pass; by chance 25.0 %" in shown.json["words"][-1]
+
+
 @pytest.mark.parametrize("kind", [(), ("--scenarios",)])
 def test_a_first_suite_is_sound(kind, tmp_path):
     assert pennyweight("init", tmp_path, *kind).code == 0

@@ -183,7 +183,8 @@ class Replies:
     @cached_property
     def distinct(self) -> DistinctTargets:
         """The different targets of all tasks."""
-        return DistinctTargets.of([t for t in self.tasks if t.target is not None], self.suite.match)
+        held = [task for task in self.tasks if task.target is not None]
+        return DistinctTargets.of(held, self.suite.match, normalized(held, self.suite.match))
 
     @cached_property
     def _normal(self) -> dict[str, str]:
@@ -205,11 +206,11 @@ class DistinctTargets:
         return self.counts[self.index_of[normal]]
 
     @classmethod
-    def of(cls, tasks: Sequence[Task], match: MatchRule) -> DistinctTargets:
-        """Find them; of several targets, the first is taken."""
+    def of(cls, tasks: Sequence[Task], match: MatchRule, forms: Sequence[str]) -> DistinctTargets:
+        """Find them by their forms; of several targets, the first is taken."""
         counts: dict[str, int] = {}
         texts: dict[str, str] = {}
-        for task, normal in zip(tasks, normalized(tasks, match), strict=True):
+        for task, normal in zip(tasks, forms, strict=True):
             counts[normal] = counts.get(normal, 0) + 1
             texts.setdefault(normal, first_target(task, match))
         index = {normal: place for place, normal in enumerate(texts)}

@@ -33,14 +33,16 @@ def chance(replies: Replies, tasks: Sequence[Task]) -> Chance | None:
     """Return how often replies pass if the targets of tasks are shuffled; None for too few."""
     suite = replies.suite
     held = [task for task in tasks if task.target is not None]
-    distinct = DistinctTargets.of(held, suite.match)
+    is_choice = suite.match.kind == "choice"  # then "B. Paris" and "B. Oslo" are the same target
+    forms = [replies.letter(task) if is_choice else replies.normal(task) for task in held]
+    distinct = DistinctTargets.of(held, suite.match, forms)
     if len(held) < MIN_TARGETS:
         return None
     is_slow = "math" in {suite.match.kind, suite.match.each}
     step = -(-len(distinct.texts) // (MAX_FORMULAS if is_slow else MAX_TARGETS))
     chosen = range(0, len(distinct.texts), step)
     gold = [placed(distinct.texts[place], suite.answer) for place in chosen]
-    firsts = first_of(held, distinct, replies)
+    firsts = first_of(held, distinct, forms)
     frame = pl.DataFrame(
         {
             "reply": [reply for reply in gold for _ in chosen],
@@ -65,11 +67,11 @@ def _answered(rule: AnswerRule) -> pl.Expr:
     return single(answer(pl.col("reply"), rule))
 
 
-def first_of(tasks: Sequence[Task], distinct: DistinctTargets, replies: Replies) -> list[str]:
+def first_of(tasks: Sequence[Task], distinct: DistinctTargets, forms: Sequence[str]) -> list[str]:
     """Return the target, as written, of the first task with each different target."""
     written: dict[str, str] = {}
-    for task in tasks:
-        written.setdefault(replies.normal(task), task.target or "")
+    for task, form in zip(tasks, forms, strict=True):
+        written.setdefault(form, task.target or "")
     return [written[normal] for normal in distinct.index_of]
 
 
