@@ -398,3 +398,26 @@ def decided_by(row: Mapping[str, Any]) -> Decider | None:
     if row.get("judge_scores") is not None:
         return "judge"
     return None if row.get("correct") is None else "answer"
+
+
+VerdictWord = Literal["right", "wrong", "passed", "not passed", ""]
+
+
+def verdict_word(row: Mapping[str, Any]) -> VerdictWord:
+    """Return the verdict on a measured record in a word: `right` or `wrong` if its answer decided.
+
+    `row` has the measures `correct`, `passed` and, where judges or scenarios score, `impl_rate`.
+    Nothing is said while `passed` is open, as where no judgment is valid: then an answer does not
+    replace it.
+
+    >>> verdict_word({"correct": False, "passed": False})
+    'wrong'
+    >>> verdict_word({"correct": False, "passed": False, "impl_rate": 0.25})
+    'not passed'
+    """
+    passed = row.get("passed")
+    if passed is None:
+        return ""
+    if row.get("correct") == passed and row.get("impl_rate") is None:
+        return "right" if passed else "wrong"
+    return "passed" if passed else "not passed"

@@ -272,3 +272,23 @@ def test_a_judged_failure_does_not_blame_the_answer(tmp_path):
         judged("show", "latest", "t0", "--failed", "--format", "json", cwd=tmp_path).stdout
     )["attempts"]
     assert "poor: 0.00 of 1" in attempt["why"]
+
+
+def test_every_view_of_a_judged_run_says_what_the_judge_decided(tmp_path):
+    path = judged_suite(tmp_path, judge("poor"), tasks=2)
+    path.write_text(path.read_text().replace('"question 0"', '"question 0", target: "4"'))
+    assert judged("run", cwd=tmp_path).returncode == 0
+    listed = judged("show", "latest", "--failed", cwd=tmp_path).stdout
+    assert "poor: 0.00 of 1" in listed
+    assert "no answer" not in listed
+    assert judged("report", "latest", "-o", "r.md", cwd=tmp_path).returncode == 0
+    assert judged("report", "latest", "-o", "r.html", cwd=tmp_path).returncode == 0
+    assert judged("report", "--site", "site", cwd=tmp_path).returncode == 0
+    text = (tmp_path / "r.md").read_text()
+    assert "**Pass rate: 0.0 %" in text
+    assert "**Not passed**" in text
+    assert text.index("poor: 0.00 of 1") < text.index("input:")
+    assert "final answer" not in text
+    for page in (tmp_path / "r.html", *(tmp_path / "site").rglob("*.html")):
+        assert "✗ wrong" not in page.read_text(), page
+    assert "poor: 0.00 of 1" in (tmp_path / "r.html").read_text()

@@ -20,9 +20,9 @@ def labelled(store):
     texts = {"input": "why?", "response": "x" * 1_000}
     store.write([record(task, **texts) for task in TASKS], [])
     store.write([record("e", status="error", error="HTTP 429", error_kind="rate_limit")], [])
-    names = ("task_id", "subject", "tier", "attempt", "status", "correct")
-    rows = [(t, "m", "T0", 1, "ok", t in "ab") for t in TASKS]
-    rows.append(("e", "m", "T0", 1, "error", None))
+    names = ("task_id", "subject", "tier", "attempt", "status", "correct", "passed")
+    rows = [(t, "m", "T0", 1, "ok", t in "ab", t in "ab") for t in TASKS]
+    rows.append(("e", "m", "T0", 1, "error", None, None))
     save_measured(store, RUN, names, rows)
 
     def say(task, who, verdict, **more):

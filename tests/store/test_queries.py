@@ -30,6 +30,7 @@ def store(store_address):
             "attempt": a,
             "status": "ok",
             "correct": i % 3 == 0,
+            "passed": i % 3 == 0,
             "latency_ms": 10.0 * i,
             "answer": str(i % 2),
         }
@@ -85,7 +86,7 @@ def test_every_record_is_on_one_page(store):
         (Filter({"task_id": "t03"}), 2),
         (Filter(flags={"correct": True}), 16),
         (Filter(flags={"correct": False}), 30),
-        (Filter(flags={"passed": True}), 0),
+        (Filter(flags={"passed": True}), 16),
         (Filter(ranges={"latency_ms": (100.0, 120.0)}), 4),
         (Filter(ranges={"latency_ms": (None, 20.0)}), 4),
         (Filter({"answer": "1"}, {"correct": True}, {"latency_ms": (150, None)}), 4),
@@ -111,7 +112,7 @@ def test_only_known_names_reach_the_database(store):
 
 def test_values_are_of_their_types(store):
     (row,) = look.page(store, RUN, Filter(), limit=1).rows
-    assert (row["correct"], row["passed"], row["latency_ms"]) == (True, None, None)
+    assert (row["correct"], row["passed"], row["latency_ms"]) == (True, True, None)
     assert row["input"] == "Task t00: 50% of_it"
 
 

@@ -7,8 +7,8 @@ from pennyweight.web.record_rows import record_hrefs
 
 PLAIN = {
     "task_id": "t1", "subject": "m", "tier": "T0", "attempt": 1, "status": "ok", "correct": True,
-    "passed": None, "input": "How many?", "error": None, "answer": "7", "latency_ms": 1234.5,
-    "cost_usd": None, "self_correcting": False,
+    "passed": True, "impl_rate": None, "input": "How many?", "error": None, "answer": "7",
+    "latency_ms": 1234.5, "cost_usd": None, "self_correcting": False,
 }  # fmt: skip
 COLUMNS = ("subject", "input", "answer", "latency_ms", "cost_usd", "self_correcting")
 
@@ -40,7 +40,9 @@ def test_a_row_does_not_depend_on_its_neighbours():
 
 
 def test_what_a_row_says():
-    said = rows({}, {"status": "error", "input": None, "error": "gone"}, {"correct": None})
+    said = rows(
+        {}, {"status": "error", "input": None, "error": "gone"}, {"correct": None, "passed": None}
+    )
     first, second, third = said.splitlines()
     assert first.startswith('<tr data-href="/runs/a&amp;b/record?key=%5B%22t1%22%2C%22m%22%2C%22T0')
     assert '<span class="good">✓ right</span>' in first
@@ -49,3 +51,18 @@ def test_what_a_row_says():
     assert ">gone</td>" in second
     assert '<td><span class="quiet">—</span></td>' in third
     assert rows() == ""
+
+
+@pytest.mark.parametrize(
+    ("correct", "passed", "impl_rate", "said"),
+    [
+        (False, False, None, "✗ wrong"),
+        (False, False, 0.25, "✗ not passed"),
+        (False, True, 1.0, "✓ passed"),
+        (True, False, None, "✗ not passed"),
+        (True, None, None, "—"),
+    ],
+)
+def test_what_decided_a_row_is_said(correct, passed, impl_rate, said):
+    row = {"correct": correct, "passed": passed, "impl_rate": impl_rate}
+    assert f">{said}</span></td>" in rows(row)

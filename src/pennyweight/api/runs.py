@@ -113,10 +113,14 @@ class Run(LoadedRun):
     def _first(self, every: pl.DataFrame) -> list[dict[str, Any]]:
         """Return the records that a notebook shows, those that failed first."""
         from pennyweight.api.score import not_passed  # noqa: PLC0415
+        from pennyweight.render.attempts import judgments_text  # noqa: PLC0415
+        from pennyweight.stored_runs.task_results import with_judgments  # noqa: PLC0415
 
         wrong = not_passed(every)
         right = every.join(wrong, on=KEY_IN_RUN, how="anti", maintain_order="left")
-        return pl.concat([wrong, right]).head(MAX_SHOWN_RECORDS).to_dicts()
+        first = pl.concat([wrong, right]).head(MAX_SHOWN_RECORDS).to_dicts()
+        judged = with_judgments(first, self.stored, self.store)
+        return [{**row, "judgments": judgments_text(row)} for row in judged]
 
     @property
     def id(self) -> str:

@@ -199,12 +199,17 @@ def _attempt(one: Mapping[str, Any]) -> Iterator[Line]:
         yield f"{name}: {json.dumps(value, ensure_ascii=False)}", ""
 
 
+def judgments_text(one: Mapping[str, Any]) -> str:
+    """Return the judges' scores of a record with the evidence of each item, as lines."""
+    return "\n".join(text for text, _ in _judgments(one)).rstrip()
+
+
 def _judgments(one: Mapping[str, Any]) -> Iterator[Line]:
     """Show the judges' scores, and the evidence of each item."""
     for judgment in one.get("judgments") or ():
         score = judgment["score"]
         said = judgment["status"] if score is None else f"{score:.2f} of 1"
-        yield f"{judgment['judge']}: {said}", _COLOURS[one["judge_passed"]]
+        yield f"{judgment['judge']}: {said}", _COLOURS[one.get("judge_passed")]
         try:
             items = json.loads(judgment["items"] or "{}")
         except ValueError:

@@ -285,7 +285,8 @@ def _columns(comparison: Comparison, *, narrow: bool) -> list[str]:
     ]
     if not comparison.asked and "pass_rate" in names and "accuracy" in names:
         same = all(s["pass_rate"].value == s["accuracy"].value for s in sides)
-        names.remove("pass_rate" if same else "accuracy")
+        judged = "impl_rate_mean" in names
+        names.remove("pass_rate" if same and not judged else "accuracy")
     if not comparison.asked and narrow and {"composite_median", "impl_rate_mean"} <= set(names):
         names.remove("impl_rate_mean")
     return names

@@ -232,7 +232,7 @@ def _telling(record: Mapping[str, Any]) -> list[str]:
         markdown_text(str(record[n])) for n in ("task_id", "subject", "tier") if record.get(n)
     )
     lines = [f"**{record['why'].capitalize()}** ({place})", ""]
-    for name in ("input", "response", "answer", "target", "error"):
+    for name in ("judgments", "input", "response", "answer", "target", "error"):
         text = record.get(name)
         if text:
             quoted = "\n".join(f"    {line}" for line in visible(text)[:2000].splitlines())

@@ -104,7 +104,9 @@ def spark_of(
 
 def key_figures(group: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the few figures at the top."""
-    figures = figures_of(group, KEY_FIGURES)[:MAX_KEY_FIGURES]
+    judged = group["estimates"].get("impl_rate_mean", (None,))[0] is not None
+    first = {"pass_rate": KEY_FIGURES["pass_rate"]} if judged else {}
+    figures = figures_of(group, first | KEY_FIGURES)[:MAX_KEY_FIGURES]
     words = pooled_words(group["pooled"])
     return [{**one, "title": f"{one['title']}, {words}"} for one in figures] if words else figures
 

@@ -173,6 +173,9 @@ class TellingRecord(TypedDict, total=False):
     attempt: int | None
     correct: bool | None
     passed: bool | None
+    impl_rate: float | None
+    judgments: str
+    """What the judges said, as lines."""
     prob_correct: float | None
     total_tokens: int | None
     latency_ms: float | None
@@ -247,10 +250,13 @@ def headline_of(*sides: Mapping[str, Value]) -> str | None:
 
     >>> headline_of({"accuracy": 0.5, "pass_rate": 0.5}, {"accuracy": 0.4, "pass_rate": 0.6})
     'pass_rate'
+    >>> headline_of({"accuracy": 0.0, "pass_rate": 0.0, "impl_rate_mean": 0.7})
+    'pass_rate'
     """
     for side in sides:
-        rate, by_scenario = side.get("pass_rate"), side.get("behavior_coverage") is not None
-        if rate is not None and (by_scenario or rate != side.get("accuracy")):
+        rate = side.get("pass_rate")
+        scored = any(side.get(n) is not None for n in ("behavior_coverage", "impl_rate_mean"))
+        if rate is not None and (scored or rate != side.get("accuracy")):
             return "pass_rate"
     return next((n for n in HEADLINES for side in sides if side.get(n) is not None), None)
 
@@ -296,15 +302,20 @@ def _reasons(frame: pl.LazyFrame, there: set[str]) -> Iterator[tuple[str, list[i
         found: list[int] = order.select("row").head(4).collect()["row"].to_list()
         return found
 
-    wrong = frame.filter(~pl.col("correct"))
+    scored = pl.col("impl_rate").is_not_null() if "impl_rate" in there else pl.lit(value=False)
+    answers = frame.filter(~scored)  # what an answer decides, not judges or a scenario
+    wrong = answers.filter(~pl.col("correct"))
     if "violations" in there:
         yield "a must-not was violated", rows(frame.filter(pl.col("violations") > 0), "violations")
+    if "impl_rate" in there:
+        failed = frame.filter(~pl.col("passed") & scored & (pl.col("status") == "ok"))
+        yield "not passed", rows(failed, "impl_rate", most=False)
     if "prob_correct" in there:
         sure = wrong.filter(pl.col("prob_correct") >= 0.5)
         yield "wrong but confident", rows(sure, "prob_correct")
-        unsure = frame.filter(pl.col("correct") & (pl.col("prob_correct") < 0.5))
+        unsure = answers.filter(pl.col("correct") & (pl.col("prob_correct") < 0.5))
         yield "right but not confident", rows(unsure, "prob_correct", most=False)
-    yield "right in one attempt, wrong in another", _undecided(frame, there)
+    yield "right in one attempt, wrong in another", _undecided(answers, there)
     if "cot_tokens" in there:
         yield (
             "wrong after the longest reasoning",
@@ -319,7 +330,8 @@ def _reasons(frame: pl.LazyFrame, there: set[str]) -> Iterator[tuple[str, list[i
         yield "slowest", rows(frame.drop_nulls("latency_ms"), "latency_ms")[:1]
     if "cost_usd" in there:
         yield "most expensive", rows(frame.drop_nulls("cost_usd"), "cost_usd")[:1]
-    yield "right", rows(frame.filter(pl.col("correct")))[:1]
+    yield "right", rows(answers.filter(pl.col("correct")))[:1]
+    yield "passed", rows(frame.filter(pl.col("passed") & scored))[:1]
 
 
 def _undecided(frame: pl.LazyFrame, there: set[str]) -> list[int]:

@@ -34,7 +34,7 @@ RANGES = tuple(
 )
 """Measures that a filter can restrict to a range: `low <= value < high`."""
 RESULT = "result"
-"""Whether the answer is correct or, without a target, whether the attempt passed."""
+"""Whether the attempt passed, by whatever decided it: its answer, judges, checks or a command."""
 FLAGS = (RESULT, "correct", "passed", "truncated", "self_correcting")
 ON = tuple(f"m.{n} = r.{n}" for n in INDEX_ORDER)
 MEASURES_BESIDE = f"LEFT JOIN {MEASURED.name} m ON {' AND '.join(ON)}"
@@ -172,7 +172,7 @@ def _people(wanted: str, outer: str) -> list[str]:
 
 def value_sql(name: str) -> str:
     """Return the SQL of a measure, or of the measures it combines."""
-    return "coalesce(m.correct, m.passed)" if name == RESULT else f"m.{name}"
+    return f"m.{'passed' if name == RESULT else name}"
 
 
 def known_name(name: str, names: Sequence[str]) -> str:

@@ -217,7 +217,7 @@ def _columns(wanted: frozenset[str] | None = None) -> Mapping[str, str]:
     found |= {f"substr(r.{n}, 1, {LISTED_CHARACTERS}) AS {n}": n for n in texts}
     found |= {f"m.{n}": n for n in own}
     found[f"({SAID} ORDER BY p.id DESC LIMIT 1) AS {PERSON}"] = PERSON
-    needed = {*ORDER, "status", "error", "correct", "passed"}
+    needed = {*ORDER, "status", "error", "correct", "passed", "impl_rate"}
     return {text: n for text, n in found.items() if wanted is None or n in needed or n in wanted}
 
 
@@ -229,8 +229,7 @@ def record(store: Store, key: AttemptKey) -> dict[str, Any] | None:
 
 def value(store: Store, key: AttemptKey, name: str) -> Any:
     """Read one measure of a record."""
-    both = func.coalesce(MEASURED.c.correct, MEASURED.c.passed)
-    column = both if known_name(name, SORTS) == RESULT else MEASURED.c[name]
+    column = MEASURED.c["passed" if known_name(name, SORTS) == RESULT else name]
     return _scalar(store, select(column).where(*_at(MEASURED, key)))
 
 
@@ -272,7 +271,8 @@ def siblings(
     wanted = [c[known_name(n, TEXT_FILTERS)] == value for n, value in (chosen or {}).items()]
     query = (
         select(*(c[n] for n in (*ORDER, "status", "latency_ms", "cost_usd")), *texts)
-        .add_columns(*(MEASURED.c[n] for n in ("answer", "correct", "passed", "total_tokens")))
+        .add_columns(*(MEASURED.c[n] for n in ("answer", "correct", "passed", "impl_rate")))
+        .add_columns(MEASURED.c.total_tokens)
         .add_columns(length.label("length"))
         .select_from(RECORD.outerjoin(MEASURED, and_(*on)))
         .where(c.run == run, c.task_id == task, *wanted)

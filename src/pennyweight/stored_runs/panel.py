@@ -69,6 +69,12 @@ class Panel:
             .sort("judge", maintain_order=True)
         )
 
+    def with_judgments(self, records: pl.DataFrame) -> pl.DataFrame:
+        """Add the current judgments of each record as a list; null where there is none."""
+        said = pl.struct("judge", "status", "score", "items").alias("judgments")
+        spoken = self.current(records).group_by(KEY_IN_RUN, maintain_order=True).agg(said)
+        return records.join(spoken, on=KEY_IN_RUN, how="left", maintain_order="left")
+
     def consensus(self, records: pl.DataFrame) -> pl.DataFrame:
         """Return one row for each attempt that was judged since it was made."""
         mark = self.rules["rubric"]["pass_mark"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -14,7 +14,7 @@ from pennyweight.record import KEY_IN_RUN
 from pennyweight.scoring.pipeline import ScoreRequest, Scoring
 from pennyweight.store.store import Store, StoredRun
 from pennyweight.stored_runs.imported import is_imported
-from pennyweight.stored_runs.panel import Panel
+from pennyweight.stored_runs.panel import NEEDED, Panel
 from pennyweight.stored_runs.source import RunSource
 from pennyweight.text.extraction import answer
 from pennyweight.text.format import plural
@@ -129,10 +129,7 @@ def attempts_at_tasks(run: StoredRun, store: Store, only: TaskFilter) -> Iterato
     some = False
     for frame in source.frames():
         rows = frame.filter(pl.col("task_id").is_in(names), only.side())
-        if panel is not None:
-            said = pl.struct("judge", "status", "score", "items").alias("judgments")
-            spoken = panel.current(rows).group_by(KEY_IN_RUN).agg(said)
-            rows = rows.join(spoken, on=KEY_IN_RUN, how="left", maintain_order="left")
+        rows = rows if panel is None else panel.with_judgments(rows)
         rows = rows.with_columns(answer=extracted).with_columns(correct=right)
         rows = rows.filter(~good) if only.failed else rows
         if rows.height:
@@ -141,6 +138,25 @@ def attempts_at_tasks(run: StoredRun, store: Store, only: TaskFilter) -> Iterato
     if not some:
         only.names(_tasks(run, store))
         raise UsageError(f"Run {run.id} has no such attempts at {', '.join(only.tasks)}.")
+
+
+def with_judgments(
+    rows: Sequence[Mapping[str, Any]], run: StoredRun, store: Store
+) -> list[dict[str, Any]]:
+    """Add the current judgments to records of a run, as lists; others stay as they are."""
+    panel = Panel.of(run, store, items=True)
+    if panel is None or not rows:
+        return [dict(row) for row in rows]
+    keys = [tuple(row[n] for n in KEY_IN_RUN) for row in rows]
+    source = RunSource(run, store, tasks=frozenset(str(row["task_id"]) for row in rows))
+    said: dict[tuple[Any, ...], Any] = {}
+    for frame in source.frames({*NEEDED}):
+        judged = panel.with_judgments(frame).select(*KEY_IN_RUN, "judgments").iter_rows()
+        said |= {tuple(key): given for *key, given in judged if given}
+    return [
+        {**row, "judgments": said[key]} if key in said else dict(row)
+        for row, key in zip(rows, keys, strict=True)
+    ]
 
 
 def _tasks(run: StoredRun, store: Store) -> set[str]:

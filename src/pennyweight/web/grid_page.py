@@ -13,6 +13,7 @@ from pennyweight.api.pages.task_grid import GridChoice, grid_columns, grid_of, g
 from pennyweight.errors import UsageError
 from pennyweight.render.page.grid import (
     FILTERS,
+    PASSES,
     GridView,
     filter_tabs,
     grid_lines,
@@ -55,12 +56,14 @@ def _grid_view(
     base = run_url(run, "task") + "?task="
     total = grid[choice.only] if choice.only else grid["tasks"]
     later = choice.start + size
+    passes = digest["headline"] == "pass_rate"
     return GridView(
         sides=sides,
         lines=grid_lines(rows, sides, columns, base, _quoted),
         orders=order_tabs(choice.order, len(grid["sides"]), address),
-        sought=FILTERS[choice.only][1] if choice.only else "tasks",
-        filters=filter_tabs(grid, choice.only, address),
+        sought=(PASSES if passes else FILTERS)[choice.only][1] if choice.only else "tasks",
+        passes=passes,
+        filters=filter_tabs(grid, choice.only, address, passes=passes),
         tasks=total,
         every=grid["tasks"],
         start=choice.start,

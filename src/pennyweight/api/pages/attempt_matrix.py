@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pennyweight.api.pages.task_attempts import TaskAttempts
-from pennyweight.record import AttemptKey
+from pennyweight.record import AttemptKey, verdict_word
 
 Href = Callable[[AttemptKey], str]
 """Returns where an attempt is shown."""
@@ -63,8 +63,7 @@ def _good(row: Mapping[str, Any]) -> bool | None:
     """Whether an attempt is right or passed; what failed is neither."""
     if row["status"] != "ok":
         return None
-    result = row["correct"] if row["correct"] is not None else row["passed"]
-    return None if result is None else bool(result)
+    return None if row["passed"] is None else bool(row["passed"])
 
 
 def _moves(
@@ -93,7 +92,7 @@ def _cell(
     keys: Mapping[AttemptKey, tuple[str, ...]],
 ) -> MatrixCell:
     key, good, failed = key_of(at.run, row), _good(row), row["status"] != "ok"
-    word = row["status"] if failed else {True: "right", False: "wrong", None: "not decided"}[good]
+    word = row["status"] if failed else verdict_word(row) or "not decided"
     where = f"{row['subject']}, {row['tier']}, attempt {row['attempt']}"
     letter = letters.get(key, "")
     title = f"{where}: {word}" + (f", reply {letter}" if letter else "")

@@ -18,12 +18,14 @@ from pennyweight.api.pages.measured_records import (
 from pennyweight.api.pages.reasoning_charts import confidence_sources, thinking
 from pennyweight.api.pages.side_charts import side_charts, side_curves
 from pennyweight.errors import UsageError
+from pennyweight.render.attempts import judgments_text
 from pennyweight.scoring import chart_data as data
 from pennyweight.scoring.chart_types import RepeatsCurve, RepeatsPoint, RowChart, SideCharts
 from pennyweight.scoring.digest import (
     MEASURES,
     VERSION,
     RecordsDigest,
+    TellingRecord,
     group_digest,
     group_name,
     headline,
@@ -33,6 +35,8 @@ from pennyweight.scoring.overview import best_first
 from pennyweight.scoring.scores import Group
 from pennyweight.scoring.sides import reruns_of
 from pennyweight.sources.source import Source, copied
+from pennyweight.stored_runs.source import RunSource
+from pennyweight.stored_runs.task_results import with_judgments
 
 Progress = Callable[[str, int], None]
 
@@ -108,12 +112,25 @@ def digest(
                 "thinking": thinking(groups, metric),
                 "each": _each(measured, frame, by, groups, metric),
             },
-            "telling": telling(frame),
+            "telling": _with_evidence(telling(frame), sources),
             "failures": data.failures(frame),
         }
         if take:
             take(frame, made)
     return made
+
+
+def _with_evidence(rows: list[TellingRecord], sources: Sequence[Source]) -> list[TellingRecord]:
+    """Add what the judges said, where judges decided."""
+    runs = {one.run.id: one for one in sources if isinstance(one, RunSource)}
+    alone = next(iter(runs)) if len(runs) == len(sources) == 1 else None
+    keyed: list[Any] = [row for row in rows if row.get("task_id") is not None]
+    for run, source in runs.items():
+        own = [row for row in keyed if row.get("run", alone) == run]
+        for row, judged in zip(own, with_judgments(own, source.run, source.store), strict=True):
+            if text := judgments_text(judged):
+                row["judgments"] = text
+    return rows
 
 
 def _curve(measured: MeasuredRecords, whole: Group, sides: int) -> RepeatsCurve | None:

@@ -14,7 +14,14 @@ from pennyweight.api.static_site.places import page_file, task_file
 from pennyweight.render.charts.catalogue import charts
 from pennyweight.render.page.board import BoardChoice
 from pennyweight.render.page.conclusion import conclusion
-from pennyweight.render.page.grid import FILTERS, GridView, filter_tabs, grid_lines, rows_for
+from pennyweight.render.page.grid import (
+    FILTERS,
+    PASSES,
+    GridView,
+    filter_tabs,
+    grid_lines,
+    rows_for,
+)
 from pennyweight.render.page.leaderboard import board_of, leaderboard
 from pennyweight.render.page.reasoning_panel import reasoning_panel
 from pennyweight.render.page.what_failed import what_failed
@@ -149,12 +156,14 @@ def _grid(at: SiteRun, only: str, number: int, first: int = 0) -> GridView | Non
     def address(changed: Mapping[str, str]) -> str:
         return page_file(_grid_name(changed.get("only", only)), 1)
 
+    passes = digest["headline"] == "pass_rate"
     return GridView(
         sides=sides,
         lines=grid_lines(rows, sides, columns, base, task_file if at.records else lambda _: ""),
         orders=(),
-        filters=filter_tabs(grid, only, address),
-        sought=FILTERS[only][1] if only else "tasks",
+        filters=filter_tabs(grid, only, address, passes=passes),
+        sought=(PASSES if passes else FILTERS)[only][1] if only else "tasks",
+        passes=passes,
         tasks=total,
         every=grid["tasks"],
         start=choice.start,

@@ -70,6 +70,7 @@ def environment(*folders: Path) -> Environment:
     from pennyweight.render.page.board_rows import board_rows  # noqa: PLC0415
     from pennyweight.render.page.grid import grid_heads  # noqa: PLC0415
     from pennyweight.render.page.metric_titles import metric_title  # noqa: PLC0415
+    from pennyweight.render.page.record_rows import verdict  # noqa: PLC0415
     from pennyweight.render.view import (  # noqa: PLC0415
         difference,
         family,
@@ -104,7 +105,7 @@ def environment(*folders: Path) -> Environment:
             plural,
         ),
         *(probability, share, heading, unbroken, interval_words, metric_title, middle, side_line),
-        *(board_rows, grid_heads, value_head, run_outcome),
+        *(board_rows, grid_heads, value_head, run_outcome, verdict),
     )
     made.filters.update({function.__name__: function for function in filters})
     made.filters["measured"] = lambda value, name: measured(name, value)

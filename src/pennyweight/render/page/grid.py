@@ -34,6 +34,12 @@ FILTERS = {
     "wrong": ("all wrong", "tasks that no side got right in any attempt"),
     "flaky": ("flaky", "tasks that a side got right in some attempts and wrong in others"),
 }
+PASSES = {
+    **FILTERS,
+    "wrong": ("none passed", "tasks that no side passed in any attempt"),
+    "flaky": ("flaky", "tasks that a side passed in some attempts and not in others"),
+}
+"""The filters where something other than an answer decides, such as judges."""
 
 Address = Callable[[Mapping[str, str]], str]
 
@@ -91,6 +97,8 @@ class GridView:
     """The page of the grid alone."""
     sought: str = "tasks"
     """What the filter leaves."""
+    passes: bool = False
+    """Whether attempts pass or not; else they are right or wrong."""
 
 
 def column_heads(names: Sequence[str]) -> dict[str, str]:
@@ -184,10 +192,12 @@ def grid_heads(sides: tuple[GridSide, ...]) -> Markup:
     return Markup("".join(heads))  # noqa: S704
 
 
-def filter_tabs(grid: Mapping[str, Any], only: str, address: Address) -> tuple[BoardTab, ...]:
+def filter_tabs(
+    grid: Mapping[str, Any], only: str, address: Address, *, passes: bool = False
+) -> tuple[BoardTab, ...]:
     """Return the filters with how many tasks each leaves."""
     tabs = [BoardTab(f"all {count(grid['tasks'])}", address({"only": "", "from": ""}), not only)]
-    for name, (title, _) in FILTERS.items():
+    for name, (title, _) in (PASSES if passes else FILTERS).items():
         if name == "differs" and len(grid["sides"]) < 2:
             continue
         href = address({"only": name, "from": ""})

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from markupsafe import Markup, escape
 
+from pennyweight.record import verdict_word
 from pennyweight.render.format import cell, unit_of
 from pennyweight.render.page import visible
 
@@ -14,11 +16,7 @@ LONG = ("input", "response")
 SHORT = ("answer", "target", "subject", "category", "capability", "finish", "tier", "error_kind",
          "person_verdict")  # fmt: skip
 TEXT = (*LONG, *SHORT)
-_RIGHT = '<span class="good">✓ right</span></td>'
-_WRONG = '<span class="bad">✗ wrong</span></td>'
-_PASSED = '<span class="good">✓ passed</span></td>'
-_FAILED = '<span class="bad">✗ not passed</span></td>'
-_NONE = '<span class="quiet">—</span></td>'
+_NONE = '<span class="quiet">—</span>'
 _SPECIAL = "&<>'\""
 
 
@@ -38,17 +36,26 @@ def table_rows(
         f'{row.format(href)}<td class="short"><a href="{href}">{task}</a></td><td>'
         for href, task in zip(hrefs, _texts(held["task_id"], 60), strict=True)
     ]
-    result = map(_result, *(held[n] for n in ("status", "correct", "passed")))
+    results = zip(*(held[n] for n in ("status", "correct", "passed", "impl_rate")), strict=True)
+    result = [_result(*one) for one in results]
     lines = zip(first, result, *(_cells(name, held) for name in columns), strict=True)
     return Markup("".join([f"{''.join(line)}</tr>\n" for line in lines]))  # noqa: S704
 
 
-def _result(status: str, correct: bool | None, passed: bool | None) -> str:
+@lru_cache(64)
+def _result(status: str, correct: bool | None, passed: bool | None, impl_rate: float | None) -> str:
     if status != "ok":
         return f'<span class="bad">{shown_text(status, 20)}</span></td>'
-    if correct is not None:
-        return _RIGHT if correct else _WRONG
-    return _NONE if passed is None else _PASSED if passed else _FAILED
+    row = {"correct": correct, "passed": passed, "impl_rate": impl_rate}
+    return f"{verdict(row)}</td>"
+
+
+def verdict(row: Mapping[str, Any]) -> Markup:
+    """Write the verdict on a measured record, with a sign."""
+    word = verdict_word(row)
+    good = word in {"right", "passed"}
+    kind, sign = ("good", "✓") if good else ("bad", "✗")
+    return Markup(f'<span class="{kind}">{sign} {word}</span>' if word else _NONE)  # noqa: S704
 
 
 def _cells(name: str, held: Mapping[str, Sequence[Any]]) -> Iterable[str]:
