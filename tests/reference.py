@@ -482,6 +482,19 @@ def _quality(row: Record) -> float | None:
     return None
 
 
+def _corrected(rows):
+    """Prediction-powered: the labels, moved by what verdicts say about the other records."""
+    both = _having(rows, "person_right")
+    if len(both) < 2:
+        return None
+    label, judged = (_mean(row[name] for row in both) for name in ("person_right", "passed"))
+    every = _mean(row["passed"] for row in rows)
+    together = _mean((r["person_right"] - label) * (r["passed"] - judged) for r in both)
+    spread = math.fsum((row["passed"] - every) ** 2 for row in rows) / (len(rows) - 1)
+    power = min(max(together / spread, 0.0), 1.0) if spread else 0.0
+    return min(max(label + power * (every - judged), 0.0), 1.0)
+
+
 def _alpha(units: list[list[float]]) -> float | None:
     """Krippendorff's alpha as it is defined: each value of a unit against each other."""
     values = [value for unit in units for value in unit]
@@ -878,6 +891,10 @@ def reference(
     )
     for name in ("judge_alpha", "judge_mean_absolute_difference"):
         skipped[name] = len(rows) - len(units)
+
+    decided = _having(rows, "passed")
+    metrics["judge_pass_rate_corrected"] = _corrected(decided)
+    skipped["judge_pass_rate_corrected"] = len(rows) - len(decided)
 
     composite = statistics(row["composite_score"] for row in rows)
     median = metrics["composite_median"] = composite["median"] if composite else None

@@ -59,6 +59,7 @@ FURTHER_NEEDS = {
         ("tier_uplift", "pass_rate_variance", "cost_variance", "cost_delta"),
         "several tiers in one group",
     ),
+    "judge_pass_rate_corrected": "labels of records drawn at random: review RUN --queue random",
     "overthinking_tokens": "two correct attempts at a task, such as in two tiers",
     "usr_math": "an equation that can be read",
     "citation_precision": "citations such as [1]",

@@ -225,6 +225,12 @@ _DECLARED: tuple[Column, ...] = (
         minimum=0,
         maximum=1,
     ),
+    Column(
+        "person_right",
+        "boolean",
+        "Whether people call the record right, by majority. Only for records that were drawn at "
+        "random to be labelled, since they stand for the others.",
+    ),
     _number("judge_cost_usd", "The cost of judging the attempt; never part of `cost_usd`."),
     _number(
         "cost_usd", "The cost of the attempt in US dollars.", "cost", "total_cost_usd", **_STORED

@@ -144,6 +144,40 @@ def test_labels_correct_the_metric_of_each_side(store):
     assert json.loads(done.stdout) == json.loads(json.dumps(found.to_dict()))
 
 
+def test_the_corrected_metric_is_gated_and_shown_as_the_sentence_says(store, tmp_path):
+    """The store has the labels of the test before."""
+    found = pennyweight.agreement(RUN, store=store, confidence=0.9)
+    shares = [side.share for side in found.metrics[0].sides]
+    name = "judge_pass_rate_corrected"
+    scores = pennyweight.score(RUN, by="tier", confidence=0.9, store=store)
+    for share, tier in zip(shares, TIERS, strict=True):
+        e = scores[tier][name]
+        assert (e.value, e.low, e.high) == pytest.approx((share.value, *share.interval))
+        assert e.value != pytest.approx(share.judged, abs=0.01)
+    share, policy = shares[1], tmp_path / "policy.yaml"  # T0 has an error, which may change it
+    between = (share.value + share.judged) / 2
+    policy.write_text(f"gates:\n  - {{metric: {name}, threshold: {between}}}\n", "utf-8")
+    asked = ("--policy", policy, "--where", "tier=T1", "--store", store.address)
+    gate = run_command("gate", RUN, *asked, "--format", "json")
+    (decided,) = (one for one in gate.json["gates"] if one["metric"] == name)
+    assert decided["verdict"] == ("pass" if share.value > share.judged else "fail")
+    assert decided["value"] == pytest.approx(share.value)
+    assert decided["interval"] == pytest.approx(share.interval)
+    close = f"gates:\n  - {{metric: {name}, threshold: {share.value - 0.02}, on: confident}}\n"
+    policy.write_text(close, "utf-8")
+    printed = run_command("gate", RUN, *asked).out
+    assert "both sides" in printed
+    assert "Further labels narrow it" in printed
+    assert "more attempts" not in printed  # labels would narrow it, attempts would not
+    assert name in run_command("score", RUN, "--store", store.address).out
+    versus = ("--by", "tier", "--metric", name, "--store", store.address)
+    assert "None of the chosen metrics is a mean" in run_command("compare", RUN, *versus).out
+    path = tmp_path / "records.jsonl"
+    pennyweight.export(RUN, path, store=store)
+    again = pennyweight.score(path, by="tier", confidence=0.9)
+    assert again["T0"][name].value == pytest.approx(shares[0].value)
+
+
 def test_a_tie_and_doubt_are_no_label():
     key = ("m", "T0", "a", 1)
     one, two = Label(key, "A", "right", ()), Label(key, "B", "wrong", {"random"})

@@ -16,6 +16,7 @@ from pennyweight.gates.threshold import FRACTIONS, Threshold, kind_of, shown, un
 from pennyweight.gates.verdict import LISTED, Decider, Decision, Word
 from pennyweight.scoring.estimates import Estimate, Value
 from pennyweight.stats.drawn_weights import drawn_ends
+from pennyweight.stats.labels import CorrectedByLabels
 from pennyweight.stats.quantiles import special
 from pennyweight.stats.resample import CLUSTER
 from pennyweight.stats.skewness import mean_interval
@@ -158,9 +159,17 @@ class ThresholdTest:
             why += "On its own it would fail, but the gates share one error rate. "
         if not math.isfinite(worst if held else best):
             why += "The attempts so far are too few for an end on that side; more would give one."
+        elif self.by_labels:
+            why += "Further labels narrow it; attempts without labels hardly do."
         else:
             why += more_needed(needed)
         return self.decision("inconclusive", why, low, high, needed=needed)
+
+    @property
+    def by_labels(self) -> bool:
+        """Whether labels correct the metric: they narrow its interval, rather than attempts."""
+        metric = METRICS.get(self.gate.metric)
+        return metric is not None and isinstance(metric.interval, CorrectedByLabels)
 
     def ends(self, level: float) -> tuple[Value, Value]:
         """Return the ends of the interval, each wrong with probability at most `level`."""
@@ -173,6 +182,8 @@ class ThresholdTest:
     def needed(self, end: float, level: float) -> int | None:
         """Estimate how many more attempts would decide the gate."""
         records, held = self.estimate.records, self.threshold.holds(self.value)
+        if self.by_labels:
+            return None
         found = self.records.share_units(self.gate.metric)
         if found is None or mean_ends(found[0], level, rate=found[1]) is None:
             return more(records, self.value, end, self.threshold)

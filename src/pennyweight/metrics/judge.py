@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from pennyweight.define import amount, metric
+from pennyweight.define import amount, metric, share
 from pennyweight.metrics.cost import (
     COST_METHOD,
     OF_TOTAL,
@@ -13,6 +13,7 @@ from pennyweight.metrics.cost import (
     cost_and_passes,
     ratio_or_infinity,
 )
+from pennyweight.stats.labels import CorrectedByLabels
 from pennyweight.stats.ratio_of_sums import RatioOfSums
 from pennyweight.stats.resample import Floats, JackknifedSums
 
@@ -64,6 +65,34 @@ def judge_alpha(judges: pl.Expr, judge_mean: pl.Expr, judge_variance: pl.Expr) -
     ratings, total, squares, within = (value.sum() for value in values)
     expected = (ratings * squares - total * total) / (ratings - 1)
     return pl.when(expected > _SAME * ratings).then(1 - within / expected)
+
+
+@share(
+    title="pass rate corrected by labels",
+    formula="ȳ + λ (v̄ of the others − v̄ of the labelled), with labels y and verdicts v",
+    needs=("passed",),
+    interval=CorrectedByLabels(),
+    spec="Angelopoulos, Duchi and Zrnic 2023, PPI++",
+)
+def judge_pass_rate_corrected(passed: pl.Expr, person_right: pl.Expr) -> pl.Expr:
+    """Share of attempts that people would pass, from labels of some and the verdicts on all.
+
+    The labels must be of records drawn at random: `pennyweight review RUN --queue random`. λ is
+    tuned: near 1 where verdicts follow the labels, 0 where they say nothing about them. Null with
+    fewer than two labels.
+
+    >>> labels = [True, True, False, None, None, None]
+    >>> verdicts = [True, False, False, True, False, False]
+    >>> round(evaluate(judge_pass_rate_corrected, passed=verdicts, person_right=labels), 4)
+    0.6667
+    """
+    both = passed.is_not_null() & person_right.is_not_null()
+    label, judged = (one.filter(both).cast(pl.Float64) for one in (person_right, passed))
+    together = ((label - label.mean()) * (judged - judged.mean())).mean()
+    spread = passed.cast(pl.Float64).var()
+    power = pl.when(spread > 0).then((together / spread).clip(0, 1)).otherwise(0.0)
+    value = label.mean() + power * (passed.cast(pl.Float64).mean() - judged.mean())
+    return pl.when(both.sum() > 1).then(value.clip(0, 1))
 
 
 @metric(

@@ -19,6 +19,8 @@ _SCENARIOS = ("safety_rate", "behavior_coverage")
 _JUDGED = ("judge_alpha", "judge_cost_usd_total")
 """Metrics that only records with judgments have."""
 _FURTHER = ("judge_alpha", "ece")
+_LABELLED = "judge_pass_rate_corrected"
+"""The metric that only records with labels of people have."""
 _REPEATED = "pass_at_k"
 _COSTS = ("cost_of_pass", "cost_usd_total")
 _WITHOUT_COST = "total_tokens_mean"
@@ -31,6 +33,7 @@ _CANDIDATES = dict.fromkeys(
         *_SCENARIOS,
         *_JUDGED,
         *_FURTHER,
+        _LABELLED,
         _REPEATED,
         *_COSTS,
         _WITHOUT_COST,
@@ -71,6 +74,8 @@ def overview(groups: Sequence[Group]) -> list[str]:
 
 def _about(groups: Sequence[Group]) -> Iterator[str]:
     """Yield the metrics of what the records are about, the most important first."""
+    if _known(groups, _LABELLED):
+        yield _LABELLED
     if _known(groups, "accuracy") and any(
         g["accuracy"].value != g["pass_rate"].value for g in groups
     ):

@@ -10,10 +10,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from pennyweight.stats.interval import Floats, rate_interval, z_quantile
 from pennyweight.stats.paired import tango
+from pennyweight.stats.resample import CLUSTER, Sample
 
 Tasks = NDArray[np.int64]
 """The task of each record, counted from 0."""
@@ -46,6 +48,22 @@ class CorrectedShare:
     labelled: int
     to_halve: int | None
     """How many more labels would halve the interval; None if no number of them can."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedByLabels:
+    """The interval of a share that labels correct; the metric reads verdicts, then labels."""
+
+    text: str = "Wilson's of the labels, joined with that of all verdicts and Tango's of both"
+
+    def __call__(self, sample: Sample) -> Ends:
+        """Return both ends; None with one task, or without labels of two."""
+        verdict, label = sample.inputs
+        rows = sample.frame.drop_nulls(verdict)
+        verdicts, labels = (rows[n].cast(pl.Float64).fill_null(np.nan) for n in (verdict, label))
+        tasks = rows[CLUSTER].rank("dense").cast(pl.Int64).to_numpy()
+        found = corrected_share(verdicts.to_numpy(), labels.to_numpy(), tasks, sample.confidence)
+        return found.interval if found else None
 
 
 def agreement(verdicts: Floats, labels: Floats, tasks: Tasks, confidence: float) -> Agreement:

@@ -117,7 +117,32 @@ class RunSource(Source):
         return [ScoreColumn.of(name, given) for name, given in stored.items()]
 
     def frames(self, names: Names | frozenset[str] | None = None) -> Iterator[pl.DataFrame]:
-        """Read the records, or some of their columns, with what was observed and scored."""
+        """Read the records, or some of their columns, with all that was said about them."""
+        if names is not None and "person_right" not in names:
+            return self._scored(names)
+        from pennyweight.store.remarks import record_verdicts  # noqa: PLC0415
+
+        said = record_verdicts(self.store, self.run.id)
+        if not said:
+            return self._scored(names)
+        from pennyweight.scoring.labelled import Label, label_frame  # noqa: PLC0415
+
+        labels = label_frame(Label(one.key[1:], one.who, one.verdict, one.draws) for one in said)
+        right = pl.when("drawn").then(pl.col("label") == 1).alias("person_right")
+        labels = labels.select(*KEY_IN_RUN, right)
+        frames = self._scored(None if names is None else frozenset({*names, *KEY_IN_RUN}))
+        return (
+            f.join(
+                labels.cast({n: f.schema[n] for n in KEY_IN_RUN}),
+                on=KEY_IN_RUN,
+                how="left",
+                maintain_order="left",
+            )
+            for f in frames
+        )
+
+    def _scored(self, names: Names | frozenset[str] | None) -> Iterator[pl.DataFrame]:
+        """Read the records with what was observed and scored."""
         if not self.score_columns() or (names is not None and "scores" not in names):
             return self._observed(names)
         scores = self.scored.frame if self.scored else None
