@@ -249,5 +249,5 @@ def test_how_each_metric_is_computed_in_parts() -> None:
         *("sce", "sce_normalized", "token_efficiency", "tokens_per_correct", "thinking_share"),
         *("judge_alpha", "usr_math", "usr_rag", "usr_rag_scored", "citation_precision"),
         *("citation_recall", "behavior_coverage_micro", "tier_uplift", "pass_rate_variance"),
-        *("cost_variance", "cost_delta"),
+        *("cost_variance", "cost_delta", "judge_pass_rate_corrected"),
     }
