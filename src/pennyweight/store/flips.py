@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,9 +63,13 @@ def changes(
         _shares(letter, *side, values, key, counted)
         for letter, side in zip("ab", (first, second), strict=True)
     ]
-    named = {f"left{index}": task for index, task in enumerate(without)}
-    values |= named
-    left = f"WHERE a.task_id NOT IN ({', '.join(f':{name}' for name in named)}) " if named else ""
+    left = ""
+    if without:  # one value, because a database takes only some tens of thousands
+        values["left"] = json.dumps([*without])
+        lite = store.engine.dialect.name == "sqlite"
+        names = "value FROM json_each(:left)"
+        names = names if lite else "json_array_elements_text(CAST(:left AS json))"
+        left = f"WHERE a.task_id NOT IN (SELECT {names}) "
     same = " AND ".join(f"a.{name} = b.{name}" for name in key)
     shares = ("avg(a.share)", "avg(b.share)")
     query = (  # only known names are in it, every value is bound
