@@ -172,6 +172,14 @@ FLAWED = {
         {},
         ("duplicate", "x"),
     ),
+    "the same task with its number in another form": (
+        [
+            *SUMS,
+            *({"id": i, "input": "6 * 7?", "target": t} for i, t in (("y", 42), ("x", "42.0"))),
+        ],
+        {},
+        ("duplicate", "x"),
+    ),
     "nearly the same task": (
         with_task(input="WHAT is the capital of Italy", target="Rome"),
         {},

@@ -89,7 +89,7 @@ def _grading(task: Task) -> str:
     """Return how a task is decided, as text."""
     marks = [f"{role}:{one.mark}" for role, one in task.scenario.all()] if task.scenario else []
     score = task.pass_score if marks else None
-    return json.dumps([(task.target or "").strip().casefold(), task.target is None, marks, score])
+    return json.dumps([_plain(task.target or ""), task.target is None, marks, score])
 
 
 def _contradicts(task: Task, other: Task) -> bool:
