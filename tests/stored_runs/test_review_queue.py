@@ -13,7 +13,7 @@ from cli.command import pennyweight as run_command
 from pennyweight.api.pages.records import remark_on_record
 from pennyweight.api.review import answered, review_queue
 from pennyweight.cli.review import command
-from pennyweight.errors import UsageError
+from pennyweight.errors import InputError, UsageError
 from pennyweight.render.page.people import people_lines
 from pennyweight.render.report import html
 from pennyweight.scoring.labelled import Label, label_frame
@@ -224,3 +224,47 @@ def test_labels_from_elsewhere_are_asked_again_in_a_random_queue(store):
     assert {*answered(RUN, "Ida", store, queue="random")} == {*keys}
     more = ("--queue", "disagreement", "--size", 30, "--seed", 2, "--as", "Ida")
     assert "0 verdicts saved, 30 of 30" in review(store, *more).stderr
+
+
+def test_labels_are_imported_once_and_mistakes_have_lines(tmp_path):
+    made = Store(str(tmp_path / "pennyweight.db"))
+    settings = {"seed": None, "subjects": ["m"], "tiers": [*TIERS]}
+    made.add_run(run(status="done", attempts=80, settings=settings))
+    replies = ({"target": "1", "response": f"FINAL_ANSWER: {1 + (i % 3 > 0)}"} for i in range(80))
+    made.write(
+        [record(f"t{i // 2:03}", tier=TIERS[i % 2], **one) for i, one in enumerate(replies)], []
+    )
+    lines = [f"t{i:03},T{i % 2},{'right' if i % 4 else 'fail'},Ada,note {i}" for i in range(20)]
+    path = tmp_path / "labels.csv"
+    path.write_text("task_id,tier,verdict,reviewer,notes\n" + "\n".join(lines), "utf-8-sig")
+    bad = tmp_path / "bad.csv"
+    bad.write_text("task_id,tier,verdict\nt000,,right\nt001,T1,maybe\nt999,T0,right\n", "utf-8")
+    asked = [RUN, "--store", made.address, "--as", "Eve", "--import"]
+    failed = CliRunner().invoke(command, [*asked, str(bad)])
+    with pytest.raises(InputError) as told:
+        raise failed.exception
+    assert [one.removeprefix(f"{bad}, line ") for one in told.value.problems] == [
+        "2: task 't000' has 2 records; add tier.",
+        "3: the verdict is 'maybe'; it must be right, wrong or unsure.",
+        f"4: run {RUN} has no record of task 't999'.",
+    ]
+    assert not pennyweight.agreement(RUN, store=made).labelled
+    chosen = review(made, "--import", path)
+    assert "20 labels saved.\nThey count as chosen" in chosen.stderr
+    assert pennyweight.agreement(RUN, store=made).drawn == 0
+    queue = ("--import", path, "--queue", "random")
+    assert "20 labels saved.\n" in review(made, *queue).stderr
+    assert "0 labels saved, 20 were there already." in review(made, *queue).stderr
+    found = pennyweight.agreement(RUN, store=made)
+    assert (found.people, found.labelled, found.drawn) == (("Ada",), 20, 20)
+    assert pennyweight.score(RUN, store=made).groups[0]["judge_pass_rate_corrected"].value > 0.5
+    rows = [{"task_id": "t030", "tier": "T0", "verdict": "right"}]
+    (tmp_path / "more.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    assert (
+        "1 label saved." in review(made, "--as", "Eve", "--import", tmp_path / "more.jsonl").stderr
+    )
+    assert pennyweight.agreement(RUN, store=made).people == ("Ada", "Eve")
+    (tmp_path / "none.csv").write_text("id,said\na,b\n", "utf-8")
+    failed = CliRunner().invoke(command, [*asked, str(tmp_path / "none.csv")])
+    assert "line 1: no column task_id or verdict. Columns: id, said." in str(failed.exception)
+    made.close()

@@ -6,11 +6,12 @@ import getpass
 import json
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pennyweight.cli.options import option, store_option
+from pennyweight.cli.options import FILE, option, store_option
 from pennyweight.text.format import plural
 from pennyweight.text.safe import clean
 
@@ -24,6 +25,7 @@ EPILOG = """\b
 Examples:
   pennyweight review latest
   pennyweight review latest --queue random --size 100 --blind
+  pennyweight review latest --import labels.csv --queue random
   pennyweight review latest --agreement
 """
 
@@ -36,6 +38,7 @@ Examples:
 @option("--size", "Records in the queue.", "N", type=int, default=50, show_default=True)
 @option("--seed", "Random seed of the queue.", "N", type=int, default=0, show_default=True)
 @option("--blind", "Hide who answered and the automatic verdict.", is_flag=True)
+@option("--import", "Store the labels of a CSV or JSONL file.", "FILE", type=FILE)
 @option("--agreement", "Print how people's and automatic verdicts agree.", is_flag=True)
 @click.option("--format", type=click.Choice(["text", "json"]), default="text", hidden=True)
 @store_option
@@ -50,6 +53,7 @@ def command(
     agreement: bool,
     format: str,
     store: str | None,
+    **files: Path | None,
 ) -> None:
     """Answer what the suite of a RUN leaves to a person, or label its records.
 
@@ -61,6 +65,10 @@ def command(
     With --queue, you are shown records drawn from the run. Answer r (right), w
     (wrong), u (unsure), s or q. --agreement compares these labels with the
     automatic verdicts and corrects the metrics by them.
+
+    --import FILE reads labels from the columns task_id and verdict (right, wrong
+    or unsure), and optionally subject, tier, attempt, reviewer and notes. With
+    --queue random they correct the metrics: say so only if it is true.
     """
     from pennyweight.api.review import questions
     from pennyweight.api.sources import open_store
@@ -69,6 +77,9 @@ def command(
     click.get_current_context().call_on_close(at.close)
     if agreement:
         _print_agreement(run, at, format)
+        return
+    if (path := files["import"]) is not None:
+        _import(run, at, path, who or getpass.getuser(), queue)
         return
     if queue is not None:
         _label(run, at, who or getpass.getuser(), (queue, size, seed), again=again, blind=blind)
@@ -108,6 +119,21 @@ def _print_agreement(run: str, at: Store, format: str) -> None:
         return
     for line in people_lines(found):
         click.echo(clean(line))
+
+
+def _import(run: str, at: Store, path: Path, who: str, queue: Any) -> None:
+    from pennyweight.api.review import import_labels
+
+    done = import_labels(run, path, reviewer=who, queue=queue, store=at)
+    known = f", {done.known:,} were there already" if done.known else ""
+    click.echo(f"{plural(done.saved, 'label')} saved{known}.", err=True)
+    if queue is None:
+        click.echo(
+            "They count as chosen by people and correct no metric. If the records were drawn at "
+            "random, add --queue random.",
+            err=True,
+        )
+    click.echo(f"'pennyweight review {done.run} --agreement' shows what they say.", err=True)
 
 
 def _label(
