@@ -16,7 +16,7 @@ from pennyweight.scoring.estimates import Value
 from pennyweight.scoring.scores import Group, json_value
 from pennyweight.scoring.sides import side_name
 
-VERSION = 30
+VERSION = 31
 """Changes when the format of stored digests changes."""
 HEADLINES = ("accuracy", "pass_rate", "behavior_coverage", "impl_rate_mean")
 """The metrics that can be the headline of records: `headline_of` chooses."""
@@ -202,6 +202,8 @@ class RecordsDigest(TypedDict):
     """Which tasks are left out because they changed, and how sides are graded differently."""
     same_exam: bool
     """Whether the sides were graded alike and each has some task that did not change."""
+    changed: list[str]
+    """The tasks that are left out."""
     comparison: ComparisonDigest | None
     boards: list[BoardDigest]
     """The same records by subject, by tier, by columns of the tasks."""

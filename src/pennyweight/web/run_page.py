@@ -132,7 +132,9 @@ def _board(request: Request, site: Site, now: RunState, digest: dict[str, Any]) 
     pairs = None
     if board and choice.baseline:
         stamp = now.digest_stamp or ""
-        pairs = site.pairs.to(run, stamp, digest["headline"], board, choice.baseline)
+        pairs = site.pairs.to(
+            run, stamp, digest["headline"], board, choice.baseline, digest["changed"]
+        )
     verdicts = {}
     if board and now.decided:
         verdicts = board_verdicts(site.store, now.run, board, _gates_of(run))

@@ -149,3 +149,22 @@ def test_no_such_baseline(filled):
     board = board_of(digest)
     assert BoardPairs(filled).to(RUN, "s", digest["headline"], board, "nobody") is None
     assert BoardPairs(filled).to(RUN, "s", None, board, board["sides"][0]["name"]) is None
+
+
+def test_tasks_that_changed_are_left_out_whichever_side_is_the_baseline(store_address):
+    store = Store(store_address)
+    rows = [
+        {"subject": name, "task_id": f"t{n}", "input": f"Question {n}?", "answer": answer}
+        | {"target": "easy" if name == "b" and n < 15 else "right"}
+        for n in range(40)
+        for name, answer in (("a", "right" if n >= 25 else "wrong"), ("b", "easy"))
+    ]
+    run = import_logs(resolve(rows), name="two-exams", store=store).run_id
+    digest = compute(store, store.find(run))
+    assert sorted(digest["changed"]) == sorted(f"t{n}" for n in range(15))
+    board = board_of(digest)
+    (gap,) = board["comparison"]["gaps"]
+    given = "stamp", "accuracy", board, gap["b"], digest["changed"]
+    (turned,) = BoardPairs(store).to(run, *given)
+    assert (turned["tasks"], turned["difference"]) == (gap["tasks"], -gap["difference"])
+    store.close()

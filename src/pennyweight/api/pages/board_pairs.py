@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import polars as pl
@@ -38,11 +38,18 @@ class BoardPairs:
         self._lock = threading.Lock()
 
     def to(
-        self, run: str, stamp: str, metric: str | None, board: Mapping[str, Any], baseline: str
+        self,
+        run: str,
+        stamp: str,
+        metric: str | None,
+        board: Mapping[str, Any],
+        baseline: str,
+        changed: Sequence[str] = (),
     ) -> list[dict[str, Any]] | None:
         """Compare the sides of a board with one of them, task by task, all sides at once.
 
-        None if there is no such side, or the board's sides have no tasks in common.
+        `changed` are the tasks that are not the same on all sides; they are left
+        out. None if there is no such side, or the board's sides have no tasks in common.
         """
         names = [side["name"] for side in board["sides"]]
         if metric not in COLUMNS or board["comparison"] is None or baseline not in names:
@@ -54,7 +61,7 @@ class BoardPairs:
             if place in self._known:
                 self._known.move_to_end(place)
                 return self._known[place]
-        found = self._compared(run, metric, board, names.index(baseline))
+        found = self._compared(run, metric, board, names.index(baseline), frozenset(changed))
         with self._lock:
             self._known[place] = found
             while len(self._known) > MAX_CACHED:
@@ -62,13 +69,19 @@ class BoardPairs:
         return found
 
     def _compared(
-        self, run: str, metric: str, board: Mapping[str, Any], first: int
+        self,
+        run: str,
+        metric: str,
+        board: Mapping[str, Any],
+        first: int,
+        changed: Set[str],
     ) -> list[dict[str, Any]]:
         column, kind = COLUMNS[metric]
-        sums = task_sums(self.store, run, column)
+        sums = [row for row in task_sums(self.store, run, column) if row[2] not in changed]
         names = [side["name"] for side in board["sides"]]
         single = kind == "score" and sum(row[4] for row in sums) <= MOST_TRIES * len(names)
-        each = task_values(self.store, run, column) if single else ()
+        values = task_values(self.store, run, column) if single else ()
+        each = [row for row in values if row[2] not in changed]
         units = _units(sums, each, metric, kind, board)
         present = set(units.table[GROUP])
         which = [(first, g) for g in range(len(names)) if g != first and {first, g} <= present]

@@ -78,7 +78,8 @@ def digest(
         step("score", 0)
         by = list(by) or [n for n in SIDE_COLUMNS if data.distinct(all_records, n) > 1]
         reruns = reruns_of(sources)
-        measured, frame, said, same = measured_all.of_one_exam(all_records, by, reruns)
+        exam = measured_all.of_one_exam(all_records, by, reruns)
+        measured, frame = exam.measured, exam.frame
         whole = measured.scored([])[0]
         metric = headline(whole)
         groups = measured.scored(by) if by else []
@@ -92,8 +93,9 @@ def digest(
             "whole": group_digest(whole),
             "sides": [group_digest(g) for g in groups],
             "left_out": measured.records.left_out,
-            "exam": said,
-            "same_exam": same,
+            "exam": [*exam.said],
+            "same_exam": exam.same,
+            "changed": [*exam.changed],
             "comparison": paired,
             "boards": boards(measured, frame, by, metric, groups, further),
             "charts": {

@@ -45,29 +45,28 @@ class MeasuredRecords:
 
     def of_one_exam(
         self, frame: pl.LazyFrame, by: Sequence[str], reruns: Mapping[str, Rerun]
-    ) -> tuple[MeasuredRecords, pl.LazyFrame, list[str], bool]:
-        """Leave out tasks that are not the same on all sides; also say what is left out.
+    ) -> OneExam:
+        """Leave out tasks that are not the same on all sides.
 
-        The last value tells whether sides took the same exam, as far as any is left. `frame` has
-        the same records. Nothing is left out where a side would have no record left.
+        `frame` has the same records. Nothing is left out where a side would have no record left.
         """
         if not by or not self.records.frame.height:
-            return self, frame, [], True
+            return OneExam(self, frame)
         named = Sides(tuple(by)).named(self.records.frame)[1]
         present = named[SIDE].unique().to_list()
         if len(present) < 2:
-            return self, frame, [], True
+            return OneExam(self, frame)
         titles = {side: side_name(side_values(side), " · ") for side in present}
         exam = ExamMatch.of(rows_of(named), titles, reruns, self.work.request.regraded)
         graded = [f"{exam.regrading} {how_to_regrade(exam.regraded)}"] if exam.regraded else []
         if not exam.changed:
-            return self, frame, [*graded, *exam.remarks()], not graded
+            return OneExam(self, frame, [*graded, *exam.remarks()], same=not graded)
         stays = exam.stays()
         if named.filter(stays)[SIDE].n_unique() < len(present):
-            return self, frame, [*graded, exam.nothing_left], False
+            return OneExam(self, frame, [*graded, exam.nothing_left], same=False)
         records = replace(self.records, frame=self.records.frame.filter(stays))
-        said = [*graded, *exam.sentences()]
-        return replace(self, records=records), frame.filter(stays), said, not graded
+        said, left = [*graded, *exam.sentences()], exam.left.to_list()
+        return OneExam(replace(self, records=records), frame.filter(stays), said, not graded, left)
 
     def compared(
         self, groups: Sequence[Group], by: Sequence[str], metric: str | None
@@ -103,6 +102,20 @@ class MeasuredRecords:
                 whole = compare_measured(*about, None, titles=titles)
             return compared_digest(whole, found)
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class OneExam:
+    """Measured records of tasks that are the same on all sides."""
+
+    measured: MeasuredRecords
+    frame: pl.LazyFrame
+    said: Sequence[str] = ()
+    """Which tasks are left out because they changed, and how sides are graded differently."""
+    same: bool = True
+    """Whether the sides were graded alike and each has some task that did not change."""
+    changed: Sequence[str] = ()
+    """The tasks that are left out."""
 
 
 def _side_of(group: Group) -> str:
