@@ -88,7 +88,19 @@ def tokens(s: str) -> int:
     return len(WORD.findall(s))
 
 
-def measures(record: Record, *, pass_weight: float = 0.5, impl_weight: float = 0.5) -> Record:
+def has_verdicts(records: list[Record]) -> bool:
+    """Whether a record comes with a verdict: then answers decide for none of them."""
+    names = ("passed", "judge_passed")
+    return any(record.get(name) is not None for record in records for name in names)
+
+
+def measures(
+    record: Record,
+    *,
+    pass_weight: float = 0.5,
+    impl_weight: float = 0.5,
+    verdicts: bool = False,
+) -> Record:
     """Everything that can be computed from one record alone."""
     if pass_weight + impl_weight == 0:
         raise ValueError("pass_weight and impl_weight must not sum to 0")
@@ -160,7 +172,7 @@ def measures(record: Record, *, pass_weight: float = 0.5, impl_weight: float = 0
     elif get("judge_passed") is not None:
         passed = get("judge_passed")
     else:
-        passed = out["correct"] if get("judge_scores") is None else None
+        passed = out["correct"] if get("judge_scores") is None and not verdicts else None
     out["passed"] = passed = None if get("status") == "error" else passed
     unjudged = score if get("judge_scores") is None else None
     out["impl_rate"] = impl = unjudged if get("impl_rate") is None else get("impl_rate")
@@ -730,12 +742,15 @@ def reference(
     k: int | None = None,
     n: int | None = None,
     tau: float = 0.5,
+    origin: list[Record] | None = None,
 ) -> Record:
-    """Every metric of these records, with how many records each had to leave out."""
-    everything = [
-        {**record, **measures(record, pass_weight=pass_weight, impl_weight=impl_weight)}
-        for record in records
-    ]
+    """Every metric of these records, with how many records each had to leave out.
+
+    `origin` has all records of their source.
+    """
+    of_score = {"pass_weight": pass_weight, "impl_weight": impl_weight}
+    of_score["verdicts"] = has_verdicts(records if origin is None else origin)
+    everything = [{**record, **measures(record, **of_score)} for record in records]
     rows = [row for row in everything if row.get("status") != "error"]
     errors = len(everything) - len(rows)
     metrics: dict[str, Any] = {}

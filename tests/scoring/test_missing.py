@@ -14,6 +14,7 @@ from pennyweight.render.comparison import as_table, words
 from pennyweight.render.files import write_tables
 from pennyweight.render.page.conclusion import conclusion
 from pennyweight.render.page.leaderboard import leaderboard
+from pennyweight.render.scores import caution_lines
 from pennyweight.scoring.comparison import Comparison
 
 TASKS = 150
@@ -337,3 +338,85 @@ def test_a_side_is_cheaper_only_if_it_stays_so_whatever_the_errors_were(tmp_path
     pennyweight.report(rows, str(tmp_path / "r.md"))
     report = (tmp_path / "r.md").read_text("utf-8")
     assert ("as much per pass" in report or "less per pass" in report) is shown
+
+
+def half_decided(count=40, decided=20):
+    """Make records with answers and targets; the first ones also have a verdict."""
+    for n in range(count):
+        row = {"task_id": f"t{n}", "answer": "a", "target": "a" if n % 4 else "b"}
+        yield row | {"passed": n % 3 == 0 if n < decided else None}
+
+
+def table_of(kind, rows, folder):
+    """Return records as a source of some kind."""
+    path = folder / f"records.{kind}"
+    match kind:
+        case "rows":
+            return rows
+        case "frame":
+            return pl.DataFrame(rows)
+        case "jsonl":
+            path.write_text("\n".join(map(json.dumps, rows)))
+        case "csv":
+            pl.DataFrame(rows).write_csv(path)
+        case "parquet":
+            pl.DataFrame(rows).write_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["rows", "frame", "jsonl", "csv", "parquet"])
+def test_a_missing_verdict_is_not_made_of_an_answer_where_others_have_one(kind, tmp_path):
+    scores = pennyweight.score(table_of(kind, [*half_decided()], tmp_path), metrics="pass_rate")
+    (group,) = scores.groups
+    rate = group["pass_rate"]
+    assert (rate.value, rate.records, rate.skipped) == (0.35, 20, 20)
+    said = "20 of 40 records have no verdict and are left out of pass_rate."
+    assert said in caution_lines(scores, ["pass_rate"])
+
+
+@pytest.mark.parametrize("kind", ["rows", "frame", "jsonl", "csv", "parquet"])
+def test_answers_decide_where_no_record_has_a_verdict(kind, tmp_path):
+    rows = [*half_decided(decided=0)]
+    (group,) = pennyweight.score(table_of(kind, rows, tmp_path), metrics="pass_rate").groups
+    assert (group["pass_rate"].value, group["pass_rate"].skipped) == (0.75, 0)
+
+
+def test_a_source_without_verdicts_is_decided_by_answers_beside_one_with_verdicts(tmp_path):
+    given, plain = tmp_path / "given.jsonl", tmp_path / "plain.jsonl"
+    for path, decided in ((given, 20), (plain, 0)):
+        rows = ({**row, "tier": path.stem} for row in half_decided(decided=decided))
+        path.write_text("\n".join(map(json.dumps, rows)))
+    scores = pennyweight.score([given, plain], by="tier", metrics="pass_rate")
+    found = {g.name: (g["pass_rate"].value, g["pass_rate"].skipped) for g in scores.groups}
+    assert found == {"tier=given": (0.35, 20), "tier=plain": (0.75, 0)}
+
+
+@pytest.mark.parametrize("in_memory", [2_000_000, 0])
+def test_one_verdict_in_the_last_chunk_decides_for_all_chunks(in_memory, tmp_path, monkeypatch):
+    monkeypatch.setattr("pennyweight.sources.chunks.CHUNK", 400)
+    monkeypatch.setattr("pennyweight.scoring.large.spill.IN_MEMORY", in_memory)
+    rows = [*half_decided(decided=0)]
+    rows[-1]["passed"] = True
+    path = table_of("jsonl", rows, tmp_path)
+    (group,) = pennyweight.score(path, metrics="pass_rate").groups
+    assert (group["pass_rate"].records, group["pass_rate"].skipped) == (1, 39)
+
+
+def test_a_missing_verdict_under_a_mapped_name_stays_missing(tmp_path):
+    rows = [{**row, "ok": {"yes": row.pop("passed")}} for row in half_decided()]
+    path = table_of("jsonl", rows, tmp_path)
+    (group,) = pennyweight.score(path, metrics="pass_rate", map={"passed": "ok.yes"}).groups
+    assert (group["pass_rate"].records, group["pass_rate"].skipped) == (20, 20)
+
+
+def test_a_missing_verdict_stays_missing_on_standard_input_and_in_an_imported_run(
+    tmp_path, monkeypatch
+):
+    path = table_of("jsonl", [*half_decided()], tmp_path)
+    store = str(tmp_path / "runs.db")
+    made = pennyweight.import_logs(path, store=store)
+    with path.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        sources = "-", made.run_id
+        found = [pennyweight.score(one, metrics="pass_rate", store=store) for one in sources]
+    assert [one.groups[0]["pass_rate"].skipped for one in found] == [20, 20]

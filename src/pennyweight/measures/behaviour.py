@@ -91,7 +91,8 @@ def passed(
 ) -> pl.Expr:
     """Whether the attempt passed: as given, else by the scenario, the judges, or `correct`.
 
-    If judges were asked and none gave a valid judgment, `correct` does not replace them. An attempt
+    `correct` decides only in a source none of whose records comes with a verdict. If judges were
+    asked and none gave a valid judgment, `correct` does not replace them. An attempt
     with a violation, or one that exceeded its time or budget, never passes, unless the log of
     another tool says so; and neither does an attempt with an undecided check. An attempt with
     status `error` has neither passed nor failed; with `errors` set to `failures` it has failed, as

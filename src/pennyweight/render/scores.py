@@ -159,7 +159,19 @@ def caution_lines(scores: Scores, names: Sequence[str]) -> list[str]:
     some = [g.tasks for g in scores.groups if any(g[n].low is not None for n in amounts)]
     skewed = [n for n in names if any(g[n].skewed for g in scores.groups)]
     failed = errors_line(scores.errors, some=any(g.errors for g in scores.groups))
-    return [*skewed_line(skewed), *unseen_line(min(some, default=0)), *failed]
+    lacking = _lacking_line(scores.groups) if "pass_rate" in names else []
+    return [*skewed_line(skewed), *unseen_line(min(some, default=0)), *failed, *lacking]
+
+
+def _lacking_line(groups: Sequence[Group]) -> list[str]:
+    """Say how many records have no verdict where others have one."""
+    decided = [g for g in groups if "pass_rate" in g.estimates and g["pass_rate"].records]
+    lacking = sum(g["pass_rate"].skipped for g in decided)
+    if not lacking:
+        return []
+    have, are = ("has", "is") if lacking == 1 else ("have", "are")
+    of = plural(sum(g.records for g in decided), "record")
+    return [f"{count(lacking)} of {of} {have} no verdict and {are} left out of pass_rate."]
 
 
 def estimand_line(estimand: Estimand) -> str:

@@ -163,6 +163,11 @@ class ScoredSource(Source):
         """Whether a source without records is fine."""
         return self.source.may_be_empty
 
+    @property
+    def decides(self) -> bool:
+        """Whether the source knows what decides each of its records."""
+        return self.source.decides
+
     def options(self) -> Mapping[str, Any]:
         """Return the options of the source."""
         return self.source.options()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -12,6 +12,7 @@ from pennyweight import catalogue
 from pennyweight.define import (
     MEASURES,
     METRICS,
+    Measure,
     Metric,
     dtype,
     measure_passes,
@@ -35,7 +36,7 @@ from pennyweight.scoring.scores import Group, Statistics
 from pennyweight.scoring.selection import refuse_empty, selects
 from pennyweight.sources.conversion import COUNTS, LINE, ColumnMapping, RecordConverter
 from pennyweight.sources.loader import FILE, SKIP_HINT, Loaded, load
-from pennyweight.sources.source import Source
+from pennyweight.sources.source import HeldSource, Source, has_verdicts
 from pennyweight.stats.resample import CLUSTER
 from pennyweight.text.natural_order import in_natural_order
 
@@ -50,6 +51,8 @@ LABELS = ["normalized_answer", "normalized_target", "label", "target_label", "an
 FEW = ["run", "subject", "tier", "status"]
 """Columns with few distinct values, stored as codes to save memory."""
 
+HAS_VERDICTS = "\0has_verdicts"
+"""Whether records of the source that a record is of come with verdicts."""
 
 _PARAMETERS = ("by", "metrics", "confidence", "seed", "map", "skip_bad", "per_task")
 
@@ -161,7 +164,8 @@ class Scoring:
         self, sources: Sequence[Source], take: Callable[[pl.DataFrame], pl.DataFrame]
     ) -> Loaded:
         """Pass the measured records of each chunk to a function, in order."""
-        return load(sources, self.plan.wanted, self.plan.measure, take, self.request.progress)
+        plan, sources = self.plan.knowing(sources)
+        return load(sources, plan.wanted, plan.measure, take, self.request.progress)
 
     def measure(
         self,
@@ -178,6 +182,7 @@ class Scoring:
         if elsewhere:
             loaded = elsewhere(self, sources, take)
         else:
+            plan, sources = plan.knowing(sources)
             loaded = load(sources, plan.wanted, plan.measure, take, self.request.progress)
         skip_bad = self.request.skip_bad
         if spill and spill.finish():
@@ -233,6 +238,8 @@ class _Plan:
     by: list[str]
     where: Mapping[str, str]
     errors: str
+    with_verdicts: frozenset[int] = frozenset()
+    """The numbers of the sources whose records come with verdicts."""
 
     @classmethod
     def of(
@@ -258,7 +265,7 @@ class _Plan:
         others = [n for n in dict.fromkeys((*by, *where, *also, *pooled)) if n not in own]
         return cls(
             RecordConverter(mapped, columns, others, everything),
-            measure_passes(MEASURES.values() if everything else behind, options),
+            measure_passes(map(_of_source, MEASURES.values() if everything else behind), options),
             sorted({*by, *KEY, "status", *inputs, *POOLED, LINE, FILE}),
             {*by, "task_id", "status", *SIDE, *inputs, *POOLED},
             by,
@@ -266,14 +273,32 @@ class _Plan:
             options.get("errors", "exclude"),
         )
 
+    def knowing(self, sources: Sequence[Source]) -> tuple[_Plan, list[Source]]:
+        """Return the plan that knows which sources have verdicts, and sources that can be read.
+
+        In these a missing verdict is not made up for by an answer and a target.
+        """
+        found: set[int] = set()
+        readable = list(sources)
+        for number, one in enumerate(sources):
+            if not one.rereadable:
+                held = tuple(one.chunks(self.wanted.names))
+                readable[number] = HeldSource(held, one.name, one.may_be_empty)
+            if not one.decides and has_verdicts(readable[number], self.wanted.mapping):
+                found.add(number)
+        return replace(self, with_verdicts=frozenset(found)), readable
+
     def measure(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Add the measures to the records of one chunk, and drop the long texts."""
+        known = pl.col(FILE).is_in([*self.with_verdicts])
+        frame = frame.with_columns(known.alias(HAS_VERDICTS))
         if self.errors == "failures":
             frame = frame.with_columns(
                 pl.col("status").cast(pl.String).replace({"error": FAILED}).alias("status")
             )
         for one in self.passes:  # eagerly: planning such small steps would cost more than it saves
             frame = frame.with_columns(one)
+        frame = frame.drop(HAS_VERDICTS)
         if self.errors == "failures":
             frame = _failed(frame)
         if self.where:
@@ -293,6 +318,19 @@ class _Plan:
             return spill.take(kept) if spill else kept
 
         return take
+
+
+def _of_source(measure: Measure) -> Measure:
+    """Have `correct` decide whether an attempt passed only in sources without any verdict."""
+    if measure.name != "passed":
+        return measure
+
+    def passed(*columns: pl.Expr, **options: Any) -> pl.Expr:
+        inputs = dict(zip(measure.inputs, columns, strict=True))
+        inputs["correct"] = pl.when(~pl.col(HAS_VERDICTS)).then(inputs["correct"])
+        return measure.function(*inputs.values(), **options)
+
+    return replace(measure, function=passed)
 
 
 def _foreign(frame: pl.DataFrame, name: str) -> pl.Expr:

@@ -10,7 +10,7 @@ import io
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -66,6 +66,18 @@ class Rows:
 
 Chunk = Callable[[Names], Parsed]
 """Parses a part of a file into a frame of the requested columns."""
+
+
+def may_have(chunk: Chunk, names: Iterable[str]) -> bool:
+    """Whether a chunk may have one of these columns, as far as that shows without parsing it."""
+    if isinstance(chunk, Rows):
+        with _readable(chunk.file):
+            return not set(names).isdisjoint(chunk.frame.collect_schema().names())
+    if not isinstance(chunk, partial) or chunk.func not in {parse_json_lines, parse_csv}:
+        return True
+    text = chunk.args[1] if chunk.func is parse_json_lines else chunk.args[3]
+    lasts = [name.rpartition(".")[2] for name in names]  # of a path into nested data
+    return any(not name.isascii() or name.encode() in text for name in lasts)
 
 
 def chunks_of(file: RecordFile) -> Iterator[Chunk]:

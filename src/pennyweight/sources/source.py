@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,13 +17,17 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import polars as pl
 
+from pennyweight.errors import InputError, UsageError
 from pennyweight.metrics.scores import ScoreColumn
 from pennyweight.record import COLUMNS
-from pennyweight.sources.chunks import ROWS, Chunk, Rows, chunks_of
+from pennyweight.sources.chunks import ROWS, Chunk, Rows, chunks_of, may_have
 from pennyweight.sources.conversion import ColumnMapping, RecordConverter
 from pennyweight.sources.files import STDIN, RecordFile
 from pennyweight.sources.parsing import Names, parse_json_lines
 from pennyweight.sources.partitions import PartitionColumns, with_partition_columns
+
+VERDICTS = ("passed", "judge_passed")
+"""The columns of verdicts that records come with."""
 
 
 class Rerun(NamedTuple):
@@ -88,6 +92,11 @@ class Source(Protocol):
     def rereadable(self) -> bool:
         """Whether it can be read more than once."""
         return True
+
+    @property
+    def decides(self) -> bool:
+        """Whether it knows what decides each of its records, as a run of a suite does."""
+        return False
 
     def options(self) -> Mapping[str, Any]:
         """Return the options it is scored with, such as its answer rule and match rule."""
@@ -162,6 +171,33 @@ class RowsSource(Source):
             yield partial(parse_json_lines, self.name, data, range(1, len(self.rows) + 1))
 
 
+@dataclass(frozen=True, slots=True)
+class HeldSource(Source):
+    """A source that can be read only once, held in memory."""
+
+    held: tuple[Chunk, ...]
+    name: str = ""
+    may_be_empty: bool = False
+
+    def chunks(self, names: Names) -> Iterator[Chunk]:  # noqa: ARG002
+        """Yield the chunks."""
+        yield from self.held
+
+
+def has_verdicts(source: Source, mapping: ColumnMapping) -> bool:
+    """Whether a record comes with a verdict; what cannot be read is reported where it is scored."""
+    converter = RecordConverter(mapping, VERDICTS)
+    columns = list(converter.names.types)
+    with suppress(InputError, UsageError):
+        for chunk in source.chunks(converter.names):
+            if not may_have(chunk, columns):
+                continue
+            frame = converter(chunk(converter.names)).frame
+            if any(frame[name].count() for name in VERDICTS):
+                return True
+    return False
+
+
 def is_source(value: object) -> TypeGuard[Source]:
     """Whether a value is a source. Does not read its properties."""
     return Source in type(value).__mro__
@@ -176,6 +212,7 @@ class CopiedRun(Source):
     name: str = ""
     run_id: str | None = None
     columns: tuple[ScoreColumn, ...] = ()
+    decides: bool = True
 
     def score_columns(self) -> Sequence[ScoreColumn]:
         """Return the scores of the run's records."""
@@ -225,6 +262,7 @@ def copied(
                     source.name,
                     source.run_id,
                     tuple(source.score_columns()),
+                    source.decides,
                 )
             )
         yield copies

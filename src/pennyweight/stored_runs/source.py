@@ -109,6 +109,11 @@ class RunSource(Source):
             return None
         return Rerun(self.run.created, f"pennyweight run --resume {self.run.id}")
 
+    @property
+    def decides(self) -> bool:
+        """Whether a suite says what decides each record; the records of a log say it themselves."""
+        return not is_imported(self.run.settings)
+
     def score_columns(self) -> Sequence[ScoreColumn]:
         """Return the scores of its records."""
         if self.scored is not None:

@@ -47,8 +47,8 @@ class PartitionJob:
     def __call__(self, source: Source) -> MeasuredPartition:
         """Measure the records of one partition."""
         request = replace(self.request, progress=None)
-        plan = Scoring.of([source], request, self.by).plan
-        loaded = load([source], plan.wanted, plan.measure, plan.taker(None), check=False)
+        plan, read = Scoring.of([source], request, self.by).plan.knowing([source])
+        loaded = load(read, plan.wanted, plan.measure, plan.taker(None), check=False)
         return MeasuredPartition.of(loaded)
 
 
