@@ -413,3 +413,18 @@ def test_tasks_on_which_sides_agree_are_counted_where_there_are_any(tmp_path, pa
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     shown = " ".join(pennyweight("compare", path, "--by", "tier").out.split())
     assert sentence in shown
+
+
+@pytest.mark.parametrize(("better", "said"), [(60, "points). b"), (0, "It is not shown that b")])
+def test_a_margin_below_0_asks_for_an_improvement(tmp_path, better, said):
+    for name, right in (("a", 200), ("b", 200 + better)):
+        rows = [{"task_id": f"t{n}", "passed": n < right or n == 399} for n in range(400)]
+        rows[-1]["passed"] = name == "a"
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (tmp_path / f"{name}.jsonl").write_text(text)
+    sides = (tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    words = ("--metric", "pass_rate", "--margin", "-1%")
+    found = " ".join(pennyweight("compare", *sides, *words).out.split())
+    assert said in found
+    assert "in pass rate by at least 1.0 points" in found
+    assert "this is said in at most 5 %" in found

@@ -155,3 +155,16 @@ def test_a_category_is_compared_with_the_same_category():
     now = [*share(190, 200, category="x"), *[dict(r, passed=True) for r in rest]]
     found = verdict(made, now, before)
     assert (found.verdict, gate(found, found.gates[0].name).tasks) == ("pass", 200)
+
+
+@pytest.mark.parametrize(("better", "word"), [(60, "pass"), (0, "fail"), (-60, "fail")])
+def test_a_margin_below_0_asks_for_an_improvement(better, word):
+    def records(right):
+        return [{"task_id": f"t{n}", "passed": n < right} for n in range(400)]
+
+    made = {"gates": [{"metric": "pass_rate", "no_worse_than": "-1%", "on": "confident"}]}
+    found = verdict(made, records(200 + better), records(200))
+    assert found.verdict == word
+    (one,) = found.gates
+    assert one.threshold == 0.01
+    assert word == "pass" or "at least 1 point better is asked" in one.why

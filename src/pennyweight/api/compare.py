@@ -88,14 +88,14 @@ def compare(
 def _margin(written: str | float) -> float:
     """Read a margin as a share.
 
-    >>> _margin("2%"), _margin("2 points"), _margin(0.02)
-    (0.02, 0.02, 0.02)
+    >>> _margin("2%"), _margin("2 points"), _margin(0.02), _margin("-1%")
+    (0.02, 0.02, 0.02, -0.01)
     """
-    found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(%|points?)?\s*", str(written))
-    share = float(found[1]) / (100 if found[2] else 1) if found else math.nan
-    if not 0 < share < 1:
+    found = re.fullmatch(r"\s*([-−]?[0-9]*\.?[0-9]+)\s*(%|points?)?\s*", str(written))
+    share = float(found[1].replace("−", "-")) / (100 if found[2] else 1) if found else math.nan
+    if not 0 < abs(share) < 1:
         raise UsageError(
             f"--margin {written}: write how much worse is still acceptable, above 0 and below "
-            "100 %, such as 2% or 0.02."
+            "100 %, such as 2% or 0.02; -1% asks for at least 1 point better."
         )
     return share

@@ -130,7 +130,10 @@ class BaselineTest:
             why += more_needed(few, "tasks")
             return self.decision("inconclusive", why, needed=few)
         low, high, limit = to_pass[0], to_fail[1], 0 - self.margin
-        allowed = f", with {self.gate.margin} allowed" if self.gate.margin else ""
+        margin = self.gate.margin
+        allowed = f", with {margin} allowed" if margin else ""
+        if margin and margin.value < 0:
+            allowed = f", where at least {replace(margin, value=-margin.value)} better is asked"
         if low > limit or (low >= limit and self.gate.against == "no_worse_than"):
             worst = f"at worst {self.change(low)}{allowed}"
             if self.gate.against == "better":

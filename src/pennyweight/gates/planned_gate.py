@@ -75,7 +75,10 @@ def planned_gates(
 
 def _rule(gate: Gate) -> str:
     if gate.paired:
-        return f"at most {gate.margin} worse" if gate.margin else gate.against
+        margin = gate.margin
+        if margin and margin.value < 0:
+            return f"at least {replace(margin, value=-margin.value)} better"
+        return f"at most {margin} worse" if margin else gate.against
     return str(gate.threshold or "")
 
 
@@ -115,6 +118,8 @@ def _unpaired(gate: Gate) -> str:
         return "it asks for an improvement: plan for one with --difference"
     if METRICS[gate.metric].range != (0, 1):
         return "it compares a cost or a time with a baseline: plan for it with --no-worse"
+    if gate.margin and gate.margin.value < 0:
+        return "it asks for an improvement: plan for one with --difference"
     if not gate.margin or not gate.margin.value:
         return "it allows no margin, which no number of tasks can show"
     return ""

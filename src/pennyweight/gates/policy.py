@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -137,7 +138,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """How much worse than the baseline a value may be."""
+    """How much worse than the baseline a value may be; below 0, how much better it must be."""
 
     value: float
     relative: bool
@@ -148,15 +149,16 @@ class Margin:
     def parse(cls, written: Any, metric: str, kind: str) -> Margin:
         """Read a margin: points for a rate, else a share of the baseline's value or an amount."""
         amount = Quantity.parse(written)
-        if amount.sign is not None or amount.number < 0:
+        if amount.sign is not None:
             raise UsageError(
-                f"no_worse_than of {metric} takes an amount such as '2%', without a sign."
+                f"no_worse_than of {metric} takes an amount such as '2%', without a sign like '>'."
             )
-        if kind in FRACTIONS and not amount.unit and amount.number == 1:
+        if kind in FRACTIONS and not amount.unit and abs(amount.number) == 1:
             raise UsageError(f"no_worse_than of {metric}: 1 means 100 points; write 1% or 100%.")
         if kind not in FRACTIONS and amount.unit == "%":
             return cls(amount.number / 100, relative=True, kind=kind)
-        return cls(amount.value(metric, kind), relative=False, kind=kind)
+        size = replace(amount, number=abs(amount.number)).value(metric, kind)
+        return cls(math.copysign(size, amount.number), relative=False, kind=kind)
 
     def __str__(self) -> str:
         if self.kind == "rate" and not self.relative:

@@ -83,7 +83,7 @@ class Sequential:
         metric = METRICS.get(gate.metric)
         if gate.on != "confident" or metric is None or metric.over != "scored":
             return False
-        if gate.against == "no_worse_than" and not (gate.margin and gate.margin.value):
+        if gate.against == "no_worse_than" and not (gate.margin and gate.margin.value > 0):
             return False
         if metric.range != (0, 1) and (gate.paired or not gate.threshold or not gate.zone):
             return False

@@ -229,7 +229,15 @@ def _margin(pair: Pair) -> str:
     assert held is not None
     a, b, metric = side_line(pair.a), side_line(pair.b), heading(pair.metric)
     unit = SHARE if held.margin_of == "ratio" else unit_of(pair.metric)
-    size = quantity(held.margin, unit) if held.margin_of == "ratio" else _size(held.margin, unit)
+    amount = abs(held.margin)
+    size = quantity(amount, unit) if held.margin_of == "ratio" else _size(amount, unit)
+    if held.margin < 0:
+        if held.p_no_worse_adjusted is None:
+            return f"Neither direction of {metric} is better, so no margin below 0 is tested."
+        told = f"{b} is better than {a} in {metric} by at least {size}"
+        rare = "; at exactly that much better, this is said in at most " + level(held.level)
+        said = f"({p_value(held.p_no_worse_adjusted)}{rare})"
+        return f"{'' if held.no_worse else 'It is not shown that '}{told} {said}."
     shown, p = held.no_worse, held.p_no_worse_adjusted
     told = f"{b} is no worse than {a} in {metric} by more than {size}"
     if held.equivalent or p is None:
