@@ -1,12 +1,15 @@
 """Code beside suites: each folder has its own, whatever its modules are called."""
 
+import os
+import subprocess
 import sys
+from functools import partial
 
 import pytest
 
 from pennyweight.engine.execution import model_of, open_suite
 from pennyweight.errors import UsageError
-from pennyweight.schema.user_code import load_function, suite_folder
+from pennyweight.schema.user_code import code_mark, load_function, suite_folder
 
 
 @pytest.fixture
@@ -67,3 +70,35 @@ def test_what_is_not_there_is_told(folders):
         load_function("no_such:f", folders)
     with pytest.raises(UsageError, match="Did you mean 'who'"):
         load_function("own_rules:whom", folders / "a")
+
+
+NOTEBOOK = """
+exec("def check(a):\\n    return [b for b in a if (lambda c: c in {'x', 'y', 'z'})(b)]")
+from pennyweight.schema.user_code import code_mark
+print(code_mark(check))
+"""
+
+
+def test_code_without_a_file_has_the_same_mark_in_every_process():
+    """As in a notebook; otherwise every task would look changed in the next run."""
+    marks = {
+        subprocess.run(
+            [sys.executable, "-c", NOTEBOOK],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(marks) == 1
+
+
+class _Callable:
+    def __call__(self, response):
+        return bool(response)
+
+
+@pytest.mark.parametrize("check", [_Callable(), _Callable, partial(_Callable, 1)])
+def test_whatever_can_be_called_has_the_mark_of_its_file(check):
+    assert code_mark(check) == code_mark(test_whatever_can_be_called_has_the_mark_of_its_file)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from pennyweight.errors import DeclarationError, UsageError, unknown
@@ -138,12 +138,25 @@ def load_file(path: Path, what: str) -> ModuleType | None:
 
 def code_mark(function: Callable[..., Any]) -> str:
     """Return a short hash of the file that a function is written in, or of its code."""
-    function = inspect.unwrap(function)
-    file = inspect.getsourcefile(function)
+    code: Any = inspect.unwrap(function)
+    if isinstance(code, partial):
+        code = inspect.unwrap(code.func)
+    if not (inspect.isroutine(code) or inspect.isclass(code)):
+        code = type(code)  # an object that can be called
+    file = inspect.getsourcefile(code)
     source = Path(file).read_bytes() if file and Path(file).is_file() else b""
-    code = function.__code__
-    held = source or repr((code.co_code, code.co_consts, code.co_names)).encode()
+    held = source or repr(_code_parts(code.__code__)).encode()
     return hashlib.blake2b(held, digest_size=8).hexdigest()
+
+
+def _code_parts(value: Any) -> Any:
+    """Return code as values that are the same in every process: no addresses, and sets in order."""
+    if isinstance(value, CodeType):
+        return [value.co_code, [_code_parts(one) for one in value.co_consts], value.co_names]
+    if isinstance(value, frozenset | tuple):
+        parts = [repr(_code_parts(one)) for one in value]
+        return sorted(parts) if isinstance(value, frozenset) else parts
+    return value
 
 
 def model_name(model: str | Callable[..., Any]) -> str:
