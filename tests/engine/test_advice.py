@@ -87,3 +87,11 @@ def test_only_what_answered_more_than_once_is_said_to_have_shared_the_machine(fo
     assert shared(two, []) is None
     alone = suite(folder, "[a, b]", "limits: {concurrency: 1}\n")
     assert shared(alone, frames) is None
+
+
+def test_a_column_that_the_input_is_made_of_is_shown(folder: Path) -> None:
+    (folder / "t.jsonl").write_text('{"question": "Is it so?", "target": "a"}\n')
+    made = "\n  from: t.jsonl\n  make: {input: 'Question: {{ question }}'}"
+    assert list(advice(suite(folder, made))) == []
+    other = "\n  from: t.jsonl\n  make: {input: 'Something else.'}"
+    assert "'question' that no prompt shows" in " ".join(advice(suite(folder, other)))

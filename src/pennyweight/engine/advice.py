@@ -101,8 +101,13 @@ def _choices(suite: LoadedSuite) -> Iterator[str]:
 def _inputs(suite: LoadedSuite) -> Iterator[str]:
     """Warn about a further column that is called like an input and that no prompt shows."""
     shown = {name for tier in suite.tiers for text in tier.texts for name in variables_of(text)}
-    columns = dict.fromkeys(name for task in suite.tasks for name in task.extra)
-    for name in columns:
+    hidden = (  # an input made of other columns shows them
+        name
+        for task in suite.tasks[:SEARCHED_TASKS]
+        for name, value in task.extra.items()
+        if str(value).strip() not in task.input
+    )
+    for name in dict.fromkeys(hidden):
         if name in INPUTS and name not in shown:
             yield (
                 f"The tasks have an input, and also a column {name!r} that no prompt shows. "
