@@ -200,3 +200,32 @@ def test_few_tasks_cannot_show_what_is_rare(tasks: int, metric: str, noted: bool
     assert scores.to_dict()["groups"][0]["tasks"] == tasks
     assert (UNSEEN in render(scores, "markdown")) == noted
     assert (UNSEEN in " ".join(render(scores, "table").split())) == noted
+
+
+def verdicts(*passed: bool | None, task: str | None = None) -> list[dict[str, object]]:
+    """Return records of two sides with these verdicts."""
+    return [
+        {"task_id": task or f"t{n}", "attempt": n, "subject": side, "passed": verdict}
+        for side in "ab"
+        for n, verdict in enumerate(passed)
+    ]
+
+
+@pytest.mark.parametrize("format_", ["table", "markdown"])
+def test_a_rate_of_few_verdicts_says_what_it_leaves_out(format_: str) -> None:
+    rows = [row for row in verdicts(False, None, None, None) if row["subject"] == "a"]
+    text = " ".join(render(score(rows), format_).replace("\\_", "_").split())
+    assert "3 of 4 records have no verdict and are left out of pass_rate." in text
+    assert "With verdicts on them, it would be between 0.0 % and 75.0 %." in text
+    whole = [row for row in verdicts(False, True) if row["subject"] == "a"]
+    assert "no verdict" not in render(score(whole), format_)
+
+
+def test_intervals_are_announced_only_where_there_are_some() -> None:
+    alone = score(verdicts(True, False, task="one"), by="subject", metrics=["pass_rate"])
+    assert "intervals" not in render(alone, "table")
+    assert "are shown below" not in as_table(
+        compare(verdicts(True, False, task="one"), by="subject")
+    )
+    several = score(verdicts(True, False), by="subject", metrics=["pass_rate"])
+    assert "intervals, for tasks like these, are shown" in render(several, "table")

@@ -400,8 +400,11 @@ def _cells(comparison: Comparison, pair: Pair, *, bare: bool) -> list[str]:
 def _legend(comparison: Comparison, where: str) -> Iterator[str]:
     """Explain the columns."""
     intervals = f"{level(comparison.confidence)} confidence intervals, for tasks like these,"
-    yield f"{intervals} are shown {where}."
     shown = _columns(comparison, narrow=False)
+    ends = [side[n].low for side in comparison.sides for n in shown]
+    ends += [pair.low for pair in comparison.pairs]
+    if any(end is not None for end in ends):
+        yield f"{intervals} are shown {where}."
     yield from skewed_line([n for n in shown if any(s[n].skewed for s in comparison.sides)])
     yield from errors_line(comparison.errors, some=any(s.group.errors for s in comparison.sides))
     if not comparison.comparisons:

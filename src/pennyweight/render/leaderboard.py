@@ -15,6 +15,7 @@ from pennyweight.render.scores import (
     EXPLAINED,
     caution_lines,
     estimand_line,
+    intervals_lines,
     missing_lines,
     repeats_of,
 )
@@ -25,7 +26,7 @@ from pennyweight.scoring.overview import best_first, is_choice, is_curve
 from pennyweight.scoring.pooling import pooled_words
 from pennyweight.scoring.scores import Group, Scores
 from pennyweight.scoring.sides import side_name
-from pennyweight.text.format import MISSING, count, level, plural
+from pennyweight.text.format import MISSING, count, plural
 
 MAX_SIDES = 20
 """The most sides of a default table."""
@@ -72,9 +73,7 @@ def render(
     tables, dropped = board.tables(terminal.width)
     for table in tables:
         terminal.print(table)
-    about = scores.estimand.about.replace("-", " ")
-    intervals = f"{level(scores.confidence)} confidence intervals, for {about},"
-    lines.insert(0, f"{intervals} are shown below the values.")
+    lines = [*intervals_lines(scores, columns), *lines]
     if dropped:
         lines.append(f"No room for {', '.join(dropped)}: a wider terminal or --metric shows them.")
     for line in (*lines, *more, EXPLAINED):

@@ -12,6 +12,7 @@ from pennyweight.render.plain import (
     csv_table,
     errors_line,
     json_text,
+    listed,
     markdown_table,
     markdown_text,
     one_line,
@@ -21,7 +22,7 @@ from pennyweight.scoring.estimands import Estimand
 from pennyweight.scoring.overview import LEADERBOARD_FROM, best_first, overview
 from pennyweight.scoring.pooling import pooled_words
 from pennyweight.scoring.scores import Group, Scores, json_value
-from pennyweight.text.format import count, level, plural
+from pennyweight.text.format import count, level, plural, share
 
 
 def render(
@@ -159,19 +160,44 @@ def caution_lines(scores: Scores, names: Sequence[str]) -> list[str]:
     some = [g.tasks for g in scores.groups if any(g[n].low is not None for n in amounts)]
     skewed = [n for n in names if any(g[n].skewed for g in scores.groups)]
     failed = errors_line(scores.errors, some=any(g.errors for g in scores.groups))
-    lacking = _lacking_line(scores.groups) if "pass_rate" in names else []
+    lacking = _lacking_line(scores) if "pass_rate" in names else []
     return [*skewed_line(skewed), *unseen_line(min(some, default=0)), *failed, *lacking]
 
 
-def _lacking_line(groups: Sequence[Group]) -> list[str]:
-    """Say how many records have no verdict where others have one."""
-    decided = [g for g in groups if "pass_rate" in g.estimates and g["pass_rate"].records]
+def _lacking_line(scores: Scores) -> list[str]:
+    """Say how many records have no verdict where others have one, and what their rates could be.
+
+    Failures may be decided where passes are not: the rate of those that are decided is then 0.
+    """
+    decided = [g for g in scores.groups if "pass_rate" in g.estimates and g["pass_rate"].records]
     lacking = sum(g["pass_rate"].skipped for g in decided)
     if not lacking:
         return []
     have, are = ("has", "is") if lacking == 1 else ("have", "are")
     of = plural(sum(g.records for g in decided), "record")
-    return [f"{count(lacking)} of {of} {have} no verdict and {are} left out of pass_rate."]
+    line = f"{count(lacking)} of {of} {have} no verdict and {are} left out of pass_rate."
+    if scores.estimand.weight != "records":
+        return [line]
+    several = len(scores.groups) > 1
+    open_groups = [g for g in decided if g["pass_rate"].skipped]
+    bounds = [f"{_bounds(g)}{f' for {g.name}' if several else ''}" for g in open_groups]
+    return [f"{line} With verdicts on them, it would be between {listed(bounds)}."]
+
+
+def _bounds(group: Group) -> str:
+    """Write between which values a pass rate is, whatever the missing verdicts are."""
+    rate = group["pass_rate"]
+    whole, passed = rate.records + rate.skipped, rate.value * rate.records
+    return f"{share(passed / whole)} and {share((passed + rate.skipped) / whole)}"
+
+
+def intervals_lines(scores: Scores, names: Sequence[str]) -> list[str]:
+    """Say where intervals are shown, if there are any."""
+    if not any(g[n].low is not None or g[n].high is not None for g in scores.groups for n in names):
+        return []
+    about = scores.estimand.about.replace("-", " ")
+    intervals = f"{level(scores.confidence)} confidence intervals, for {about},"
+    return [f"{intervals} are shown below the values."]
 
 
 def estimand_line(estimand: Estimand) -> str:

@@ -18,6 +18,7 @@ from pennyweight.render.scores import (
     counts,
     estimand_line,
     interval_title,
+    intervals_lines,
     missing_lines,
     repeats_of,
 )
@@ -28,7 +29,7 @@ from pennyweight.scoring.overview import is_choice
 from pennyweight.scoring.pooling import pooled_words
 from pennyweight.scoring.scores import Group, Scores, Statistics
 from pennyweight.scoring.sides import side_name
-from pennyweight.text.format import MISSING, count, level, quantity
+from pennyweight.text.format import MISSING, count, quantity
 from pennyweight.text.notation import SHARE
 
 MAX_WIDTH = 160
@@ -193,9 +194,7 @@ def _footer(scores: Scores, names: Sequence[str], more: Sequence[str]) -> list[s
     if len(groups) == 1:
         lines = [counts(groups[0])]
     else:
-        about = scores.estimand.about.replace("-", " ")
-        intervals = f"{level(scores.confidence)} confidence intervals, for {about},"
-        lines = [f"{intervals} are shown below the values."]
+        lines = intervals_lines(scores, names)
         if not _has_all_metrics(groups[0]):
             lines += missing_lines(groups)
         elif not more:
