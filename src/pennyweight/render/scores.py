@@ -181,7 +181,7 @@ def _lacking_line(scores: Scores) -> list[str]:
     several = len(scores.groups) > 1
     open_groups = [g for g in decided if g["pass_rate"].skipped]
     bounds = [f"{_bounds(g)}{f' for {g.name}' if several else ''}" for g in open_groups]
-    return [f"{line} With verdicts on them, it would be between {listed(bounds)}."]
+    return [line, f"With verdicts on them, it would be between {listed(bounds)}."]
 
 
 def _bounds(group: Group) -> str:
