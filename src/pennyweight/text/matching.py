@@ -220,17 +220,27 @@ def matches(answer: pl.Expr, target: pl.Expr, rule: MatchRule) -> pl.Expr:
     )
 
 
+_A, _T = pl.col("answer"), pl.col("target")
+_UNBOXED = frozenset({"exact", "numeric", "choice", "label"})
+_BOXED = (
+    r"^\s*(?:\$|\\\(|\\\[)?\s*\\boxed\{(?:\\text\{)?([^{}]+)\}{1,2}\s*(?:\$|\\\)|\\\])?\s*\.?\s*$"
+)
+r"""An answer that is nothing but a box: `$\boxed{B}$`."""
+
+
 def _matched(pairs: pl.DataFrame, rule: MatchRule) -> pl.Series:
     frame = pairs.select(pl.col("answer", "target").cast(pl.String))
     if rule.kind == "none":
         return pl.repeat(None, frame.height, dtype=pl.Boolean, eager=True).alias("answer")
     right = _MATCHERS[rule.kind](frame, rule)
+    if (rule.each if rule.kind == "any_of" else rule.kind) in _UNBOXED:
+        bare = frame.with_columns(_A.str.extract(_BOXED, 1))
+        boxed = bare["answer"].is_not_null() & ~right.fill_null(value=False)
+        if boxed.any():  # rarely
+            right = right.zip_with(~boxed, _MATCHERS[rule.kind](bare, rule))
     decided = right.is_not_null() | frame["answer"].is_null()
     known = decided & frame["target"].is_not_null()
     return pl.select(pl.when(known).then(right.fill_null(value=False))).to_series().alias("answer")
-
-
-_A, _T = pl.col("answer"), pl.col("target")
 
 
 def _exact(frame: pl.DataFrame, _: MatchRule) -> pl.Series:
