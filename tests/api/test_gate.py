@@ -10,6 +10,7 @@ from generate import many
 from pennyweight.api.baseline import set_baseline
 from pennyweight.errors import InputError, PennyweightError, UsageError
 from pennyweight.gates import baseline_gate, threshold_gate
+from pennyweight.render.verdict import as_table
 from pennyweight.scoring.large import spill
 from scoring.large.test_scores import digits
 
@@ -290,3 +291,28 @@ def test_a_saved_baseline_keeps_the_exam(tmp_path, monkeypatch):
     easy = asked(70, lambda i: {"target": "u"} if i < 40 else {})
     assert pennyweight.gate(easy, BETTER, baseline="main").verdict == "inconclusive"
     assert pennyweight.gate(asked(70), BETTER, baseline="main").verdict == "pass"
+
+
+def test_errors_count_as_failures_on_both_sides_and_the_verdict_says_so(policy, tmp_path):
+    broken = [{"task_id": f"e{n}", "passed": None, "status": "error"} for n in range(30)]
+    rows = [*share(30, 30), *broken]
+    limit = {"thresholds": {"pass_rate": "80%"}, "errors": "90%"}
+    usual, failures = (pennyweight.gate(rows, limit, errors=e) for e in (None, "failures"))
+    assert (usual.verdict, failures.verdict) == ("pass", "fail")
+    assert (usual.errors, failures.errors, usual.notes) == (30, 30, ())
+    said = "30 errors count as failures (--errors failures)."
+    assert said in failures.notes
+    assert said in as_table(failures)
+    other = write(tmp_path / "before.jsonl", rows)
+    same = pennyweight.gate(rows, policy, baseline=other, errors="failures")
+    assert (same.gates[-1].baseline, same.gates[-1].value) == (0.5, 0.0)
+    assert pennyweight.gate(rows, policy, baseline=other).verdict == "inconclusive"
+    with pytest.raises(UsageError, match="neither exclude nor failures"):
+        pennyweight.gate(rows, limit, errors="leave")
+
+
+def test_a_saved_baseline_with_errors_does_not_count_them_as_failures(policy, tmp_path):
+    rows = [*share(30, 30), {"task_id": "e", "passed": None, "status": "error"}]
+    set_baseline("before", write(tmp_path / "before.jsonl", rows))
+    with pytest.raises(UsageError, match="saved with its errors left out"):
+        pennyweight.gate(rows, policy, baseline="before", errors="failures")

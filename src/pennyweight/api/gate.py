@@ -58,6 +58,7 @@ def gate(
     scorers: Scorers = (),
     answer: str | None = None,
     match: str | None = None,
+    errors: str | None = None,
     among: int = 1,
     store: str | Store | None = None,
 ) -> Verdict:
@@ -70,7 +71,7 @@ def gate(
     chooses among progressive thresholds (default: that of the run). A run that was stopped early is
     tested by its plan. `scorers` score the records now, also those of a baseline, as in `score`;
     their files may declare metrics that the policy names. `answer` and `match` are rules for both,
-    as in `score`.
+    as in `score`. With `errors="failures"`, attempts that ended in an error count as failures.
 
     `each` names columns, such as `("subject", "tier")`: the policy is decided on every side that
     they tell apart, and the verdict is the worst. `sides` of the result has that of each side.
@@ -86,7 +87,8 @@ def gate(
     sources, failed = scored(sources, scorers, request)
     version = version or _version(sources)
     loaded = policy if isinstance(policy, Policy) else read_policy(policy, version)
-    loaded = replace(loaded, options={**loaded.options, **again})
+    counted = {"errors": errors} if errors else {}
+    loaded = replace(loaded, options={**loaded.options, **again, **counted})
     versus = _Versus(baseline, baseline_where, store, scorers, failed)
     named = [each] if isinstance(each, str) else list(each)
     columns = [column for column in named if column not in loaded.across]

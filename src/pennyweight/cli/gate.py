@@ -13,6 +13,7 @@ from pennyweight.cli.options import (
     FILE,
     answer_options,
     baseline_options,
+    errors_option,
     format_choice,
     log_options,
     map_option,
@@ -53,6 +54,7 @@ Examples:
 @map_option
 @scorers_option
 @answer_options
+@errors_option
 @log_options
 @skip_bad_option
 @store_option
@@ -85,7 +87,9 @@ def command(
     note_sources(resolved, options["map"], options["answer"])
     note_evidence(verdict, options["baseline"])
     try:
-        if not (options["answer"] or options["match"]):  # the page decides by the suite's rules
+        if not any(
+            options[name] for name in ("answer", "match", "errors")
+        ):  # the page decides by the suite's rules
             keep(verdict, store)
     except PennyweightError as error:
         click.echo(f"The verdict was not saved with the run: {error}", err=True)

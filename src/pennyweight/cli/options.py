@@ -114,6 +114,12 @@ ANSWERS = (
 )
 """Options that decide which answers are correct, in place of the suite; `answer_options`."""
 
+errors_option = option(
+    "--errors",
+    "Leave errors out, or count them as failures.",
+    type=click.Choice(["exclude", "failures"]),
+)
+
 SCORING = (
     *LOGS,
     *ANSWERS,
@@ -122,11 +128,7 @@ SCORING = (
     scorers_option,
     option("--prices", "Compute the cost of runs from this YAML or JSON file.", "FILE"),
     option("--positive", "Positive label, for precision and recall.", "LABEL"),
-    option(
-        "--errors",
-        "Leave errors out, or count them as failures.",
-        type=click.Choice(["exclude", "failures"]),
-    ),
+    errors_option,
     option("--k", "Attempts at a task in pass_at_k and others.", "N", type=click.IntRange(1)),
     option(
         "--weight",

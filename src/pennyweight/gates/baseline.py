@@ -130,6 +130,12 @@ def load(name: str, options: Mapping[str, Any], metrics: Sequence[str] = ()) -> 
             [f"{baseline.path}: has no {', '.join(missing)}; {by}."],
             hint=f"'pennyweight baseline set {name} RUN' replaces it.",
         )
+    if options.get("errors") == "failures" and (frame["status"].cast(pl.String) == "error").any():
+        run = f"--baseline {baseline.run}" if baseline.run else "--baseline FILE"
+        raise UsageError(
+            f"The baseline {name} was saved with its errors left out; they cannot count as "
+            f"failures. {run} names the records themselves."
+        )
     absent = [column for column in (*CONTEXT, *EXAM) if column not in frame.columns]
     frame = frame.with_columns(pl.lit(None, dtype=dtype(c)).alias(c) for c in absent)
     again = f"pennyweight run --resume {baseline.run}, then "

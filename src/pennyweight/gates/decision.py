@@ -21,7 +21,7 @@ from pennyweight.gates.sequential_gate import Sequential
 from pennyweight.gates.threshold import shown
 from pennyweight.gates.threshold_gate import ThresholdTest
 from pennyweight.gates.verdict import Decision, Verdict, Word
-from pennyweight.record import KEY
+from pennyweight.record import FAILED, KEY
 from pennyweight.scoring.exam import REGRADED, ExamMatch, how_to_regrade, rows_of
 from pennyweight.text.format import plural
 
@@ -83,6 +83,11 @@ def decide(
     baseline = baseline.under(policy) if baseline is not None else None
     if plan is not None:
         records = replace(records, remaining=0)  # the plan counts them
+    failed = int((records.frame["status"].cast(pl.String) == FAILED).sum())
+    said = []
+    if policy.options.get("errors") == "failures":
+        what = plural(failed, "error counts as a failure", "errors count as failures")
+        said = [f"{what} (--errors failures)."]
     exam = None
     if baseline is not None and policy.paired:
         exam = exam_of(records, baseline, policy.options)
@@ -100,11 +105,11 @@ def decide(
         policy=policy.name,
         gates=tuple(decisions),
         records=records.frame.height,
-        errors=records.errors,
+        errors=records.errors + failed,
         error_rate=policy.error_rate,
         baseline=baseline.name if baseline is not None else None,
         sequential=plan is not None,
-        notes=(*notes(policy, records), *(exam.remarks() if exam else ())),
+        notes=(*said, *notes(policy, records), *(exam.remarks() if exam else ())),
         exam=exam,
         pooled={n: number for n, number in records.pooled.items() if n not in policy.across},
     )
