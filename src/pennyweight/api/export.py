@@ -20,6 +20,7 @@ from pennyweight.api.sources import run_source
 from pennyweight.define import Measure, add_measures, dtype, measure_passes, needed_measures
 from pennyweight.errors import InputError, UsageError
 from pennyweight.exports.export_format import ExportedRun
+from pennyweight.exports.judgment_files import write_judgments
 from pennyweight.exports.partitioned import write_partitions
 from pennyweight.exports.registry import format_named
 from pennyweight.record import BY_NAME, KEY_IN_RUN, PERSON, PERSON_NOTES
@@ -29,6 +30,7 @@ from pennyweight.scoring.labelled import Label, label_frame
 from pennyweight.scoring.selection import refuse_empty, selects
 from pennyweight.store.remarks import record_verdicts
 from pennyweight.store.store import Store
+from pennyweight.stored_runs.panel import NEEDED, Panel
 from pennyweight.stored_runs.source import RunSource
 from pennyweight.text.matching import MatchRule
 
@@ -54,7 +56,8 @@ def export(
 
     The name of `output` tells the format; without one, JSONL goes to standard output. The answers
     are found by the rules of the run's suite, so a score of the file is the score of the run. With
-    `judgments`, the judgments are written in place of the records. `where` leaves out records with
+    `judgments`, the judgments are written in place of the records; where `output` has no ending,
+    as a folder with a `judgment.json` for each. `where` leaves out records with
     other values in columns or measures, such as `{"passed": "false"}`.
 
     With the name of another tool as `format`, `output` is a new folder: `inspect`
@@ -74,6 +77,9 @@ def export(
         return
     path = Path(output) if output is not None else None
     kind = path.suffix if path else ".jsonl"
+    if judgments and path is not None and not path.suffix and not columns:
+        _write_judgments(path, found)
+        return
     if not columns and kind not in {".jsonl", ".csv", ".parquet"}:
         raise UsageError(f"-o {path}: the name must end in .jsonl, .csv or .parquet.")
     said = _said(found)
@@ -90,6 +96,17 @@ def export(
             write_partitions(part, frames, columns)
         return
     _write_table(path, kind, frames, found)
+
+
+def _write_judgments(folder: Path, source: RunSource) -> None:
+    """Write the judgments that count as files of the judge protocol."""
+    panel = Panel.of(source.run, source.store, items=True)
+    if panel is None or panel.judgments.is_empty():
+        raise InputError([f"{source.name} has no judgments; 'pennyweight judge' makes them."])
+    frames = source.frames(frozenset(NEEDED))
+    rows = (row for frame in frames for row in panel.current(frame).iter_rows(named=True))
+    with _new_folder(folder, "--judgments", source) as part:
+        write_judgments(part, rows, panel.rules["rubric"])
 
 
 def _write_table(

@@ -14,6 +14,7 @@ Examples:
   pennyweight export latest -o records.parquet
   pennyweight export latest --where passed=false --where tier=T1
   pennyweight export latest --as inspect -o logs
+  pennyweight export latest --judgments -o judgments
   pennyweight export latest --partition-by subject,tier -o table
 """
 
@@ -35,7 +36,11 @@ Examples:
 @names_option(
     "--partition-by", "Write Parquet files in a folder for each value of these columns.", "COLUMNS"
 )
-@click.option("--judgments", is_flag=True, help="Write the judgments instead of the records.")
+@click.option(
+    "--judgments",
+    is_flag=True,
+    help="Write the judgments instead of the records. With -o FOLDER: a judgment.json for each.",
+)
 @where_option
 @store_option
 def command(

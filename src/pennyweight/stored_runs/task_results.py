@@ -150,7 +150,7 @@ def with_judgments(
     keys = [tuple(row[n] for n in KEY_IN_RUN) for row in rows]
     source = RunSource(run, store, tasks=frozenset(str(row["task_id"]) for row in rows))
     said: dict[tuple[Any, ...], Any] = {}
-    for frame in source.frames({*NEEDED}):
+    for frame in source.frames(frozenset(NEEDED)):
         judged = panel.with_judgments(frame).select(*KEY_IN_RUN, "judgments").iter_rows()
         said |= {tuple(key): given for *key, given in judged if given}
     return [

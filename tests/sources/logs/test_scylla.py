@@ -48,6 +48,17 @@ def test_a_run_is_one_record(tmp_path: Path) -> None:
     assert (second["attempt"], third["attempt"], third["status"]) == (1, 2, "error")
 
 
+def test_several_runs_of_one_judge_are_several_judgments(tmp_path: Path) -> None:
+    folder = run(tmp_path / "x", "T0/00/run_01", judge_score=0.8)
+    for number, score in ((1, 0.75), (2, 0.8), (3, 0.85)):
+        path = folder / f"judge/judge_0{number}/judgment.json"
+        path.parent.mkdir(exist_ok=True)
+        summary = {"weighted_score": score, "passed": True}
+        path.write_text(json.dumps({"judge_model": "opus", "requirements": {}, "summary": summary}))
+    (record,) = records(tmp_path / "x")
+    assert record["judge_scores"] == [0.75, 0.8, 0.85]
+
+
 def test_a_link_out_of_the_experiment_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("a key of this machine")
     folder = run(tmp_path / "x", "T0/00/run_01")

@@ -83,7 +83,8 @@ def _judges(path: Path, result: Mapping[str, Any]) -> list[float]:
         found = [one for one in found if one.get("is_valid") is not False]
     else:
         found = [mapping(one) for one in items(result.get("judges"))]
-    scores = [number(one.get("score")) for one in found]
+    totals = (mapping(one.get("summary")).get("weighted_score") for one in found)
+    scores = [number(one.get("score", total)) for one, total in zip(found, totals, strict=True)]
     return [score for score in scores if score is not None and 0 <= score <= 1]
 
 
