@@ -10,6 +10,8 @@ from click.testing import CliRunner
 
 import pennyweight
 from cli.command import pennyweight as run_command
+from pennyweight.api.gate import gate_state
+from pennyweight.api.pages.digest_cache import compute
 from pennyweight.api.pages.records import remark_on_record
 from pennyweight.api.review import answered, review_queue
 from pennyweight.cli.review import command
@@ -176,6 +178,18 @@ def test_the_corrected_metric_is_gated_and_shown_as_the_sentence_says(store, tmp
     pennyweight.export(RUN, path, store=store)
     again = pennyweight.score(path, by="tier", confidence=0.9)
     assert again["T0"][name].value == pytest.approx(shares[0].value)
+
+
+def test_nothing_that_is_cached_has_a_correction_by_old_labels(store, tmp_path):
+    """The store has the labels of the tests before."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("gates: [{metric: judge_pass_rate_corrected, threshold: 50%}]\n", "utf-8")
+    before = gate_state(store, store.find(RUN), policy)
+    key = review_queue(RUN, size=1, seed=77, store=store)[0]
+    remark_on_record(store, key, who="Eve", verdict="unsure", draw="random")
+    assert gate_state(store, store.find(RUN), policy) != before
+    whole = compute(store, store.find(RUN))["whole"]
+    assert whole["estimates"]["judge_pass_rate_corrected"][0] is None
 
 
 def test_a_tie_and_doubt_are_no_label():

@@ -134,6 +134,8 @@ def _decided(
     runs = runs_of(sources)
     plan, run = _plan(runs, where), runs[0] if len(runs) == 1 else None
     stamp = _stamp(run) if run else ""
+    if run and "judge_pass_rate_corrected" in metrics:  # which changes with each label
+        stamp += f" {_newest_label(run.store, run.run.id)}"
     across = loaded.across
     records = read_records(
         sources, metrics, loaded.options, where=where, across=across, paired=loaded.paired,
@@ -165,6 +167,12 @@ def _stamp(run: RunSource) -> str:
     from pennyweight.store import cache  # noqa: PLC0415
 
     return cache.stamp(run.store, run.run)
+
+
+def _newest_label(store: Store, run: str) -> str:
+    from pennyweight.api.review import newest  # noqa: PLC0415 - files need no store
+
+    return newest(run, store)
 
 
 def keep(verdict: Verdict, store: str | Store | None = None) -> bool:
@@ -290,7 +298,7 @@ def gate_state(store: Store, run: StoredRun, policy: Path, baseline: str = "") -
         before = _chosen_baseline(store, baseline) if baseline else None
     if isinstance(before, RunSource):
         before = (before.run.id, before.run.attempts, cache.stamp(store, before.run))
-    return text, run.attempts, cache.stamp(store, run), before
+    return text, run.attempts, cache.stamp(store, run), _newest_label(store, run.id), before
 
 
 def _chosen_baseline(store: Store, choice: str) -> Baseline | RunSource:

@@ -55,6 +55,8 @@ class RunSource(Source):
     """Scores in place of those that are stored."""
     rematch: bool = False
     """Whether answers are compared again, in place of the verdicts that were imported."""
+    labels: bool = True
+    """Whether people's labels of the records are read."""
     tasks: frozenset[str] = frozenset()
     """The tasks whose records are read; all of them if none is named."""
 
@@ -123,7 +125,7 @@ class RunSource(Source):
 
     def frames(self, names: Names | frozenset[str] | None = None) -> Iterator[pl.DataFrame]:
         """Read the records, or some of their columns, with all that was said about them."""
-        if names is not None and "person_right" not in names:
+        if not self.labels or (names is not None and "person_right" not in names):
             return self._scored(names)
         from pennyweight.store.remarks import record_verdicts  # noqa: PLC0415
 

@@ -100,7 +100,8 @@ def compute(
 
     few = run.settings.get("tasks", 0) <= MAX_TASKS
     further = further_columns(store, [run]) if few else []
-    source = RunSource(run, store, task_columns=tuple(further))
+    # Labels may be added at any time; the page corrects metrics by them when it is shown.
+    source = RunSource(run, store, task_columns=tuple(further), labels=False)
     found: dict[str, Any] = {**digest([source], further=further, take=take, progress=tell)}
     found["grids"], found["failing"] = grids, parts.counted()
     kinds = queries.error_kinds(store, run.id)
