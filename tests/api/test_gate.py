@@ -10,7 +10,7 @@ from generate import many
 from pennyweight.api.baseline import set_baseline
 from pennyweight.errors import InputError, PennyweightError, UsageError
 from pennyweight.gates import baseline_gate, threshold_gate
-from pennyweight.render.verdict import as_table
+from pennyweight.render.verdict import summary
 from pennyweight.scoring.large import spill
 from scoring.large.test_scores import digits
 
@@ -299,10 +299,10 @@ def test_errors_count_as_failures_on_both_sides_and_the_verdict_says_so(policy, 
     limit = {"thresholds": {"pass_rate": "80%"}, "errors": "90%"}
     usual, failures = (pennyweight.gate(rows, limit, errors=e) for e in (None, "failures"))
     assert (usual.verdict, failures.verdict) == ("pass", "fail")
-    assert (usual.errors, failures.errors, usual.notes) == (30, 30, ())
-    said = "30 errors count as failures (--errors failures)."
-    assert said in failures.notes
-    assert said in as_table(failures)
+    assert [v.to_dict()["errors_as"] for v in (usual, failures)] == ["exclude", "failures"]
+    assert (usual.errors, failures.errors) == (30, 30)
+    assert "including 30 errors counted as failures; " in summary(failures)
+    assert "including 30 errors; " in summary(usual)
     other = write(tmp_path / "before.jsonl", rows)
     same = pennyweight.gate(rows, policy, baseline=other, errors="failures")
     assert (same.gates[-1].baseline, same.gates[-1].value) == (0.5, 0.0)

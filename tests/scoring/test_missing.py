@@ -420,3 +420,31 @@ def test_a_missing_verdict_stays_missing_on_standard_input_and_in_an_imported_ru
         sources = "-", made.run_id
         found = [pennyweight.score(one, metrics="pass_rate", store=store) for one in sources]
     assert [one.groups[0]["pass_rate"].skipped for one in found] == [20, 20]
+
+
+def test_a_report_says_what_errors_count_as(tmp_path):
+    rows = [
+        {"subject": name, "task_id": f"t{t}", "passed": t % 3 > 0}
+        for t in range(30)
+        for name in "AB"
+    ]
+    rows = [
+        row | (ERROR if row["subject"] == "B" and row["task_id"] < "t15" else {}) for row in rows
+    ]
+    texts = {}
+    for errors in ("exclude", "failures"):
+        path = tmp_path / f"{errors}.md"
+        pennyweight.report(rows, str(path), errors=errors, policy=[policy_file(tmp_path)])
+        texts[errors] = path.read_text("utf-8")
+    failed = sum(row.get("status") == "error" for row in rows)
+    said = f"{failed} of 30 attempts of B."
+    assert f"Left out because they ended in an error: {said}" in texts["exclude"]
+    assert f"Errors count as failures (--errors failures): {said}" in texts["failures"]
+    assert "Left out because" not in texts["failures"]
+    assert f"including {failed} errors counted as failures" in texts["failures"]  # the verdict on B
+
+
+def policy_file(folder):
+    path = folder / "policy.yaml"
+    path.write_text("errors: 90%\nthresholds: {pass_rate: 10%}\n")
+    return path

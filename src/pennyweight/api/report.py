@@ -58,6 +58,7 @@ def report(
     scorers: Scorers = (),
     answer: str | None = None,
     match: str | None = None,
+    errors: str | None = None,
     map: Mapping[str, str] | None = None,  # noqa: A002
     confidence: float = 0.95,
     store: str | Store | None = None,
@@ -68,7 +69,8 @@ def report(
     A policy is decided on each subject in each tier, exactly as `gate` decides it with `each` and
     the same `baseline`, `baseline_where` and `version`. `where` restricts the whole report to some
     of the records, and `scorers` score them now, as in `score`; so do the rules `answer` and
-    `match`. `map` says from which columns others are read.
+    `match`. With `errors="failures"`, attempts that ended in an error count as failures. `map`
+    says from which columns others are read.
     """
     scorers = named_scorers(scorers)
     if not policy and (baseline or baseline_where or version):
@@ -78,12 +80,13 @@ def report(
     given = resolve(source, store)
     resolved, _ = rescored(rematched(given, again), [*columns, *(where or ())])
     sources, failed = scored(resolved, scorers, ScoreRequest(map=map))
+    options = {**again, **({"errors": errors} if errors else {})}
     digested = digest(
-        sources, confidence=confidence, by=columns, where=where, options=again, map=map
+        sources, confidence=confidence, by=columns, where=where, options=options, map=map
     )
     verdicts: list[dict[str, Any]] = []
     versus: dict[str, Any] = {"baseline": baseline, "baseline_where": baseline_where}
-    versus |= {"scorers": scorers, "answer": answer, "match": match, "map": map}
+    versus |= {"scorers": scorers, "answer": answer, "match": match, "errors": errors, "map": map}
     if policy:
         loaded = read_policy(policy, version)
         sides = _told_apart(sources, where or {}, map) if columns else _groups(digested)
@@ -98,7 +101,8 @@ def report(
     chosen += [f"--where {quote(f'{name}={value}')}" for name, value in (where or {}).items()]
     chosen += [f"--confidence {confidence:g}"] * (confidence != 0.95)
     chosen += [f"--map {quote(f'{name}={theirs}')}" for name, theirs in (map or {}).items()]
-    chosen += [f"--{n} {quote(r)}" for n, r in (("answer", answer), ("match", match)) if r]
+    rules_ = (("answer", answer), ("match", match), ("errors", errors))
+    chosen += [f"--{n} {quote(r)}" for n, r in rules_ if r]
     made = Report(
         title or ", ".join(names[:3]) + (" …" if len(names) > 3 else ""),
         digested,

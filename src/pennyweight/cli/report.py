@@ -16,6 +16,7 @@ from pennyweight.cli.options import (
     answer_options,
     baseline_options,
     confidence_option,
+    errors_option,
     log_options,
     map_option,
     names_option,
@@ -59,6 +60,7 @@ WITH_SITE = frozenset(("sources", "site", "records", "yes", "title", "store"))
 @click.option("--title", help="Title of the report (default: the suite or the file).")
 @scorers_option
 @answer_options
+@errors_option
 @map_option
 @confidence_option
 @log_options

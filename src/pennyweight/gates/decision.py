@@ -84,10 +84,6 @@ def decide(
     if plan is not None:
         records = replace(records, remaining=0)  # the plan counts them
     failed = int((records.frame["status"].cast(pl.String) == FAILED).sum())
-    said = []
-    if policy.options.get("errors") == "failures":
-        what = plural(failed, "error counts as a failure", "errors count as failures")
-        said = [f"{what} (--errors failures)."]
     exam = None
     if baseline is not None and policy.paired:
         exam = exam_of(records, baseline, policy.options)
@@ -109,7 +105,8 @@ def decide(
         error_rate=policy.error_rate,
         baseline=baseline.name if baseline is not None else None,
         sequential=plan is not None,
-        notes=(*said, *notes(policy, records), *(exam.remarks() if exam else ())),
+        errors_as=str(policy.options.get("errors", "exclude")),
+        notes=(*notes(policy, records), *(exam.remarks() if exam else ())),
         exam=exam,
         pooled={n: number for n, number in records.pooled.items() if n not in policy.across},
     )

@@ -80,6 +80,7 @@ def joined(sides: Sequence[SideVerdict]) -> Verdict:
         sides=tuple(sides),
         evidence=replace(first.evidence, side="", left_out=left_out),
         pooled=most_pooled(one.verdict.pooled for one in sides),
+        errors_as=next((o.verdict.errors_as for o in sides if o.verdict.gates), "exclude"),
     )
 
 

@@ -151,6 +151,8 @@ class Verdict(Result):
     evidence: VerdictEvidence = field(default=VerdictEvidence(), repr=False, compare=False)
     pooled: Mapping[str, int] = field(default_factory=dict)
     """How many data sets, tools or (across tiers) tiers the records are of, if several."""
+    errors_as: str = "exclude"
+    """What errors count as: they are left out, or are `failures`."""
 
     @property
     def verdict(self) -> Word:
@@ -197,6 +199,7 @@ class Verdict(Result):
             "policy": self.policy,
             "records": self.records,
             "errors": self.errors,
+            "errors_as": self.errors_as,
             "error_rate": self.error_rate,
             "baseline": self.baseline,
             "notes": list(self.notes),

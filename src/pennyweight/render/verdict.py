@@ -177,6 +177,8 @@ def summary(verdict: Verdict) -> str:
     records = plural(verdict.records, "record")
     if verdict.errors:
         records += f", including {plural(verdict.errors, 'error')}"
+        if verdict.errors_as == "failures":
+            records += " counted as failures" if verdict.errors > 1 else " counted as a failure"
     if words := pooled_words(verdict.pooled):
         records += f" ({words})"
     blocking = [gate.verdict for gate in verdict.gates if gate.level == "blocking"]

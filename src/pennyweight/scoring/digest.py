@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Required, TypedDict, cast
+from typing import Any, NotRequired, Required, TypedDict, cast
 
 import polars as pl
 
@@ -210,6 +210,8 @@ class RecordsDigest(TypedDict):
     charts: ChartData
     telling: list[TellingRecord]
     failures: list[ErrorCount]
+    errors: NotRequired[str]
+    """What errors count as: they are left out, or are `failures`."""
 
 
 def group_name(group: Group) -> str:

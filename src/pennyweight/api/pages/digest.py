@@ -88,6 +88,7 @@ def digest(
         made: RecordsDigest = {
             "version": VERSION,
             "confidence": confidence,
+            "errors": str((options or {}).get("errors", "exclude")),
             "by": by,
             "headline": metric,
             "whole": group_digest(whole),

@@ -90,10 +90,11 @@ def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
         found = _compared(view, order, metric, board["comparison"], digest)
         pooled = _pooled(digest, board["by"])
         found = replace(found, notes=(*found.notes, *([pooled] if pooled else [])))
-    return replace(found, notes=(*found.notes, *_left_out(sides, named, order, metric)))
+    return replace(found, notes=(*found.notes, *_left_out(digest, sides, named, order, metric)))
 
 
 def _left_out(
+    digest: Mapping[str, Any],
     sides: Mapping[str, Mapping[str, Any]],
     named: Sequence[Mapping[str, Any]],
     order: Sequence[Mapping[str, Any]],
@@ -109,7 +110,10 @@ def _left_out(
         errors = sum(side["errors"] for side in failed)
         some = [f"{plural(errors, 'attempt')} of {count(len(failed))} sides"]
     if some:
-        yield f"Left out because they ended in an error: {joined(some)}."
+        if digest.get("errors") == "failures":
+            yield f"Errors count as failures (--errors failures): {joined(some)}."
+        else:
+            yield f"Left out because they ended in an error: {joined(some)}."
     if without := len(named) - len(order):
         have, are = ("has", "is") if without == 1 else ("have", "are")
         yield f"{plural(without, 'side')} {have} no {_noun(metric)} and {are} not compared."
