@@ -448,3 +448,14 @@ def policy_file(folder):
     path = folder / "policy.yaml"
     path.write_text("errors: 90%\nthresholds: {pass_rate: 10%}\n")
     return path
+
+
+def test_scorers_score_records_without_verdicts():
+    rows = [{"task_id": f"t{n}", "answer": "a", "target": "a"} for n in range(4)]
+
+    @pennyweight.scorer
+    def is_short(answer):
+        return len(answer) < 3
+
+    (group,) = pennyweight.score(rows, scorers=[is_short]).groups
+    assert (group["is_short"].value, group["pass_rate"].value) == (1, 1)

@@ -197,6 +197,8 @@ class _ScoredChunk:
 
     def __call__(self, names: Names) -> Parsed:
         parsed = self.chunk(names)
+        if "scores" not in names and not names.all:
+            return parsed
         texts = [self.values.get(number) for number in parsed.numbers]
         scores = pl.Series("scores", texts, dtype=pl.String)
         return replace(parsed, frame=parsed.frame.with_columns(scores))
