@@ -50,6 +50,17 @@ def test_one_side_and_one_task():
     assert single.notes == ("One task shows nothing about others.",)
 
 
+def test_one_side_says_what_it_does_not_rest_on():
+    given = [{"task_id": f"t{n}", "passed": n < 1 if n < 2 else None} for n in range(6)]
+    found = concluded(given)
+    assert " on 2 attempts" in str(found)
+    assert found.notes == ("4 of 6 attempts have no verdict and are left out.",)
+    failed = [{"task_id": f"e{n}", "status": "error", "error": "x"} for n in range(3)]
+    assert concluded([*given[:2], *failed]).notes == (
+        "Left out because they ended in an error: 3 of 5 attempts.",
+    )
+
+
 def test_errors_only_and_nothing_to_rank():
     failed = [{"task_id": "a", "subject": s, "status": "error", "error": "x"} for s in "ab"]
     assert str(concluded(failed)) == "Nothing was measured: all 2 attempts ended in an error."

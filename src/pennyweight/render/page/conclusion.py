@@ -72,7 +72,7 @@ def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
         return _said(_UNDECIDED, decides) if whole["records"] else None
     board = board_of(digest, by)
     if board is None or (not digest["sides"] and not by):
-        return _alone(whole, metric, digest["confidence"])
+        return _alone(whole, metric, digest)
     view = leaderboard(digest, None if not by else _choice(by))
     if view is None or not any(side_value(side, metric) is not None for side in board["sides"]):
         return None
@@ -93,6 +93,13 @@ def conclusion(digest: Mapping[str, Any], by: str = "") -> Conclusion | None:
     return replace(found, notes=(*found.notes, *_left_out(digest, sides, named, order, metric)))
 
 
+def _errors_as(digest: Mapping[str, Any]) -> str:
+    """Say what errors count as."""
+    if digest.get("errors") == "failures":
+        return "Errors count as failures (--errors failures)"
+    return "Left out because they ended in an error"
+
+
 def _left_out(
     digest: Mapping[str, Any],
     sides: Mapping[str, Mapping[str, Any]],
@@ -110,10 +117,7 @@ def _left_out(
         errors = sum(side["errors"] for side in failed)
         some = [f"{plural(errors, 'attempt')} of {count(len(failed))} sides"]
     if some:
-        if digest.get("errors") == "failures":
-            yield f"Errors count as failures (--errors failures): {joined(some)}."
-        else:
-            yield f"Left out because they ended in an error: {joined(some)}."
+        yield f"{_errors_as(digest)}: {joined(some)}."
     if without := len(named) - len(order):
         have, are = ("has", "is") if without == 1 else ("have", "are")
         yield f"{plural(without, 'side')} {have} no {_noun(metric)} and {are} not compared."
@@ -152,17 +156,27 @@ def _said(text: str, *notes: str) -> Conclusion:
     return Conclusion((Words(text),), tuple(filter(None, notes)))
 
 
-def _alone(whole: Mapping[str, Any], metric: str, confidence: float) -> Conclusion:
+def _alone(whole: Mapping[str, Any], metric: str, digest: Mapping[str, Any]) -> Conclusion:
     """Write the headline of the only side."""
     e = estimate(whole["estimates"][metric])
     value, ends = estimate_cells(metric, e)
-    sure = f" ({level(confidence)}: {ends})" if ends else ""
+    sure = f" ({level(digest['confidence'])}: {ends})" if ends else ""
     text = f"{metric_title(metric).title.capitalize()}: {value}{sure}"
-    text += f" on {plural(whole['tasks'], 'task')}"
+    rests = plural(e.records, "attempt") if e.skipped else plural(whole["tasks"], "task")
+    text += f" on {rests}"
     price = _price(whole).value
     text += f"; a pass costs {money(price)}." if isinstance(price, float) else "."
     few = "One task shows nothing about others." if whole["tasks"] == 1 else ""
-    return _said(text, few)
+    lacking = ""
+    if e.skipped:
+        have = "has no verdict and is" if e.skipped == 1 else "have no verdict and are"
+        of = plural(e.records + e.skipped, "attempt")
+        lacking = f"{count(e.skipped)} of {of} {have} left out."
+    failed = ""
+    if whole["errors"]:
+        of = f"{count(whole['errors'])} of {plural(whole['records'], 'attempt')}"
+        failed = f"{_errors_as(digest)}: {of}."
+    return _said(text, few, lacking, failed)
 
 
 def _pooled(digest: Mapping[str, Any], by: Sequence[str]) -> str | None:
