@@ -386,7 +386,7 @@ def decided_by(row: Mapping[str, Any]) -> Decider | None:
     """Return what decided whether a record passed, by the order in which `passed` is filled.
 
     `row` has what is known of `status`, `work`, `checks`, `passed`, `judge_scores` (empty if judges
-    were asked and none gave a valid judgment) and `correct`.
+    were asked and none gave a valid judgment), `judge_passed` and `correct`.
 
     >>> decided_by({"status": "ok", "judge_scores": [1.0], "correct": False})
     'judge'
@@ -401,7 +401,7 @@ def decided_by(row: Mapping[str, Any]) -> Decider | None:
         return "checks"
     if row.get("passed") is not None:
         return "verify" if '"check": "verify"' in (row.get("work") or "") else "record"
-    if row.get("judge_scores") is not None:
+    if row.get("judge_scores") is not None or row.get("judge_passed") is not None:
         return "judge"
     return None if row.get("correct") is None else "answer"
 

@@ -292,3 +292,19 @@ def test_every_view_of_a_judged_run_says_what_the_judge_decided(tmp_path):
     for page in (tmp_path / "r.html", *(tmp_path / "site").rglob("*.html")):
         assert "✗ wrong" not in page.read_text(), page
     assert "poor: 0.00 of 1" in (tmp_path / "r.html").read_text()
+
+
+def test_what_the_judge_of_a_log_decided_stands_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    logged = [
+        {"task_id": "a", "target": "4", "answer": "5", "impl_rate": 1.0, "judge_passed": True},
+        {"task_id": "b", "target": "4", "answer": "4", "impl_rate": 0.2, "judge_passed": False},
+    ]
+    Path("log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in logged), "utf-8")
+    assert pennyweight("import", "log.jsonl", "--as", "judged").code == 0
+    assert (
+        "passed, decided by the judge\n\njudge: 1.00 of 1" in pennyweight("show", "judged", "a").out
+    )
+    failed = pennyweight("show", "judged", "--failed").out
+    assert "0/1  judge: 0.20 of 1" in failed
+    assert "answer 5" not in failed

@@ -25,7 +25,7 @@ _TEXTS = (
     *("input", "messages", "response", "reasoning", "target", "answer", "correct"),
     *("error", "error_kind", "work"),
 )
-_JUDGED = ("judge_passed", "judge_score", "judge_scores", "judgments")
+_JUDGED = ("judge_passed", "judge_score", "judge_scores", "judgments", "impl_rate")
 CHECKED = {True: "passed", False: "not passed", None: "undecided"}
 SCORED = {True: "right", False: "wrong", None: "no target"}
 _SIGNS = {True: "✓", False: "✗", None: "?"}
@@ -218,6 +218,10 @@ def _judgments(one: Mapping[str, Any]) -> Iterator[Line]:
             mark = given if isinstance(given, dict) else {"score": given}
             evidence = one_line(str(mark.get("evidence") or ""), 160)
             yield f"    {name}: {mark.get('score')}{f', {evidence}' if evidence else ''}", ""
+    logged = one.get("impl_rate")
+    if not one.get("judgments") and logged is not None and decided_by(one) == "judge":
+        yield f"judge: {logged:.2f} of 1", _COLOURS[one["judge_passed"]]
+        yield "", ""
     if one.get("judgments"):
         yield "", ""
 

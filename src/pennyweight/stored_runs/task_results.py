@@ -122,7 +122,9 @@ def attempts_at_tasks(run: StoredRun, store: Store, only: TaskFilter) -> Iterato
         right = pl.when(pl.col("matched_by").is_null()).then(right)
     panel = Panel.of(run, store, items=True)
     good = pl.coalesce("passed", "correct")
-    if panel is not None:
+    if is_imported(run.settings):
+        good = pl.coalesce("passed", "judge_passed", "correct")
+    elif panel is not None:
         judged = pl.when(pl.col("judge_scores").is_null()).then("correct").otherwise("judge_passed")
         good = pl.coalesce("passed", judged)
     good = good.fill_null(value=True) & (pl.col("status") == "ok")

@@ -52,8 +52,15 @@ class RecordView:
     def decided_by(self) -> Decider | None:
         """What decided the record."""
         judged = [one.row["score"] for one in self.judgments] if self.judgments else None
-        known = {"judge_scores": judged, "checks": self.checks, "correct": self.measures["correct"]}
-        return decided_by({**self.row, **known})
+        return decided_by(
+            {
+                **self.row,
+                "judge_scores": judged,
+                "judge_passed": extra_of(self.row.get("extra")).get("judge_passed"),
+                "checks": self.checks,
+                "correct": self.measures["correct"],
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
