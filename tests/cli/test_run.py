@@ -398,12 +398,12 @@ def test_what_could_not_be_made_does_not_count_as_made(folder: Path) -> None:
     (row,) = csv.DictReader(io.StringIO(pennyweight("runs", "--format", "csv").out))
     assert (row["made"], row["attempts"], row["errors"]) == ("1", "2", "1")
     listed = pennyweight("runs").out
-    assert re.search(r"failed +1/2 +accuracy 0.0 % ", listed)
+    assert re.search(r"done +1/2 +accuracy 0.0 % ", listed)
     assert " 1 error" in listed
     headline = json.loads(pennyweight("runs", "--format", "json").out)["runs"][0]["headline"]
     assert (headline["metric"], headline["value"], headline["side"]) == ("accuracy", 0.0, None)
     assert headline["low"] is headline["high"] is None  # one record
-    assert "| failed | 1/2, 1 error |" in pennyweight("runs", "--format", "markdown").out
+    assert "| done | 1/2, 1 error |" in pennyweight("runs", "--format", "markdown").out
 
 
 def test_a_run_with_attempts_missing_is_told_where_it_is_scored(folder: Path) -> None:
