@@ -20,7 +20,7 @@ from pennyweight.gates.verdict import Decision, Verdict
 from pennyweight.render.files import browser
 from pennyweight.render.page import environment, visible
 from pennyweight.render.verdict import verdict_view
-from pennyweight.render.view import key_figures
+from pennyweight.render.view import key_figures, side_rows
 from pennyweight.scoring.digest import group_digest
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -464,3 +464,15 @@ def test_a_fact_is_shown_once(report):
     assert ">usr<" not in text
     assert "\nusr &" not in (report / "tables" / "metrics.tex").read_text()
     assert "usr " in pennyweight("score", RECORDS, "--all").out
+
+
+def test_medians_of_yes_or_no_grade_no_side_in_a_table_of_sides():
+    sides = (("T0", 5), ("T1", 6))
+    graded = [
+        {"task_id": f"t{n}", "tier": tier, "passed": n < good, "impl_rate": float(n < good)}
+        for n in range(11)
+        for tier, good in sides
+    ]
+    shown = {row["name"] for family in side_rows(digest(resolve(graded))) for row in family["rows"]}
+    assert "pass_rate" in shown
+    assert not shown & {"composite_median", "grade"}

@@ -142,9 +142,12 @@ def side_rows(digest: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     every = digest["whole"]["estimates"]
     known = {n: any(s["estimates"][n][0] is not None for s in sides) for n in every}
-    same = twins({n: [s["estimates"][n][0] for s in sides] for n in every})
+    hidden = twins({n: [s["estimates"][n][0] for s in sides] for n in every})
+    medians = {s["estimates"].get("composite_median", [None])[0] for s in sides}
+    if medians <= {0, 1, None}:  # the median of yes or no grades sides A or F that are nearly equal
+        hidden |= {"composite_median", "grade"}
     for name in tabled(known, labelled=digest["whole"]["labelled"]):
-        if name not in METRICS or not known[name] or name in same:
+        if name not in METRICS or not known[name] or name in hidden:
             continue
         found = [estimate(side["estimates"][name]) for side in sides]
         texts = [estimate_cells(name, e, narrow=True, others=found) for e in found]
