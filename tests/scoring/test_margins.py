@@ -43,7 +43,7 @@ def test_json_has_the_margin_only_if_one_was_given():
     assert asked["no_worse"] is (asked["p_no_worse_adjusted"] <= 0.05)
 
 
-@pytest.mark.parametrize("margin", ["0", "100%", "-2%", "2", "two", "2 dollars", 5])
+@pytest.mark.parametrize("margin", ["0", "100%", "2", "two", "2 dollars", 5])
 def test_a_margin_that_is_none_is_refused(margin):
     with pytest.raises(UsageError, match=r"such as 2% or 0\.02"):
         compare(rows(10), margin=margin)
