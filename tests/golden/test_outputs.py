@@ -1,4 +1,4 @@
-"""What people see is what is kept in `data/`; `tools/golden.py` rewrites it."""
+"""What people see is what is kept in `data/`; `tools/kept_outputs.py` rewrites it."""
 
 from difflib import unified_diff
 from pathlib import Path
