@@ -11,10 +11,15 @@ from pennyweight.text.exam import digest
 def grading_digest(settings: Mapping[str, Any]) -> str | None:
     """Return the digest of how a run grades; what an earlier Pennyweight did not store is left out.
 
-    The names of rubrics and judges do not matter.
+    The names of rubrics and judges do not matter. Of settings that are damaged nothing is known.
     """
-    if "answer" not in settings:
+    try:
+        return _digest(settings) if "answer" in settings else None
+    except (AttributeError, KeyError, TypeError):
         return None
+
+
+def _digest(settings: Mapping[str, Any]) -> str | None:
     judge, grading = settings.get("judge"), settings.get("grading")
     parts: dict[str, Any] = {
         "answer": settings["answer"],
@@ -25,7 +30,7 @@ def grading_digest(settings: Mapping[str, Any]) -> str | None:
     how: list[Any] = []
     if judge:
         parts["rubric"] = {name: one for name, one in judge["rubric"].items() if name != "name"}
-        how = [judge["consensus"], judge["disagreement"]]
+        how = [judge.get("consensus"), judge.get("disagreement")]
     if grading is None:
         parts["judge_names"] = (
             [sorted(judge["judges"]), sorted(judge["more"]), how] if judge else []
