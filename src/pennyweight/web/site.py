@@ -60,7 +60,7 @@ class RunProgress:
     shown: str
     said: str
     took: float
-    outcome: tuple[str, str]
+    outcome: list[str]
     """How it went in words, and whether that is `good`, `bad` or neither."""
 
 
@@ -156,5 +156,5 @@ class Site:
             shown=state_mark(state.digest_stamp) if digest.digest is not None else "",
             said=self.jobs.said(run.id),
             took=time.monotonic() - began,
-            outcome=run_outcome(status, run.attempts, counted.made, counted.errors or 0),
+            outcome=[*run_outcome(status, run.attempts, counted.made, counted.errors or 0)],
         )
